@@ -1,0 +1,86 @@
+"""The errors of the harness, named by who must act.  The docstring of a class is its default message."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+
+class HarnessError(Exception):
+    """Something in the harness failed."""
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(message or (type(self).__doc__ or "").strip())
+
+
+class ConfigError(HarnessError):
+    """The configuration cannot be used as it is. Correct it and start again."""
+
+
+class StoreError(HarnessError):
+    """The journal could not be read or written. Look at the disk and at the database file."""
+
+
+class NewerFormat(StoreError):
+    """This journal was written by a newer version of the harness. Upgrade before you open it."""
+
+
+class LeaseLost(StoreError):
+    """Another process has taken this session over; nothing more may be written from here."""
+
+
+ModelErrorKind = Literal[
+    "auth", "unknown_model", "unreachable", "rate_limited", "overflow", "server", "bad_reply", "timeout"
+]
+
+# Another attempt can cure these; the others need a person, or a shorter context.
+PASSING_MODEL_ERRORS: frozenset[ModelErrorKind] = frozenset(
+    {"unreachable", "rate_limited", "server", "bad_reply", "timeout"}
+)
+
+
+class ModelError(HarnessError):
+    """The model did not answer.
+
+    kind: what failed, and so who must act. retry_after: seconds that the server asked us to wait, if it did.
+    """
+
+    def __init__(self, kind: ModelErrorKind, message: str = "", *, retry_after: float | None = None) -> None:
+        super().__init__(message or f"The model did not answer ({kind}).")
+        self.kind = kind
+        self.retry_after = retry_after
+
+
+class ToolFailed(HarnessError):
+    """The tool could not do it. Its message is the result that the model reads."""
+
+
+class DecisionRefused(HarnessError):
+    """This decision cannot be taken."""
+
+
+class UnknownTask(DecisionRefused):
+    """No task of this session has that id."""
+
+
+class AlreadyDecided(DecisionRefused):
+    """Someone has decided already."""
+
+
+class TaskExpired(DecisionRefused):
+    """Nobody decided in time: this task has expired."""
+
+
+class AmbiguousTask(DecisionRefused):
+    """More than one task fits. Name the one that you mean by its id."""
+
+
+class NotApplicable(DecisionRefused):
+    """A task of this kind does not take that decision."""
+
+
+class InvalidArguments(DecisionRefused):
+    """The edited arguments do not fit the tool. The task stays open."""
+
+
+class DeniedByPolicy(DecisionRefused):
+    """A rule denies the edited call, and no click can approve it. The task stays open."""

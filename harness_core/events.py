@@ -1,0 +1,350 @@
+"""What happened: the one event vocabulary, and its JSON codec.
+
+A *stored* event is a fact of the journal and has a `seq`; a *passing* one is shown to whoever watches and forgotten.
+The stored shapes are a contract for ever: a field is never renamed or removed, a new one has a default, and an unknown
+kind or field means that a newer version wrote it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar, Literal
+
+from pydantic import TypeAdapter, ValidationError
+
+from harness_core.errors import ModelErrorKind, NewerFormat, StoreError
+from harness_core.hitl import HITLTask, StoredDecision
+from harness_core.permissions.rule import PermissionRule
+from harness_core.types import STRICT, Args, Inspection, Outcome, RunStatus, ToolCall, Usage
+
+NO_USAGE = Usage()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """The envelope. at: seconds since the epoch. seq: place in the journal, None for a passing event.
+
+    key: unique in its session, or None: the store refuses the second fact with the same key.
+    """
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+    STORED: ClassVar[bool] = True
+
+    session_id: str = ""
+    run_id: str = ""
+    at: float = 0.0
+    seq: int | None = None
+    key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Prompted(Event):
+    """Somebody said something to the agent. sent_at sorts the inbox; ref names the message outside (its key)."""
+
+    text: str
+    by: str = ""
+    sent_at: float = 0.0
+    files: tuple[str, ...] = ()
+    ref: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PromptAmended(Event):
+    """A prompt was edited (text) or withdrawn (None) by its author. Counts only while no model request has held it."""
+
+    ref: str
+    text: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunStart(Event):
+    """A run began, went on after decisions, or was taken over. Digests: of the policy, and of prompt and tools."""
+
+    run_id: str = ""
+    attempt: int = 1
+    resumed: bool = False
+    requested_by: str = ""
+    policy_digest: str = ""
+    prompt_digest: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ContextSize(Event):
+    """How large the next model request is."""
+
+    STORED: ClassVar[bool] = False
+    messages: int
+    tokens: int | None = None
+    messages_before: int | None = None
+    tokens_before: int | None = None
+    counter: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReasonStart(Event):
+    """A model request was sent. A new attempt voids the deltas before it."""
+
+    STORED: ClassVar[bool] = False
+    step: int
+    attempt: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ReasonDelta(Event):
+    """A piece of the model's text."""
+
+    STORED: ClassVar[bool] = False
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReasonEnd(Event):
+    """The model's message, normalised. upto: the last fact that its request was built from."""
+
+    text: str
+    calls: tuple[ToolCall, ...] = ()
+    usage: Usage = NO_USAGE
+    finish_reason: str = ""
+    upto: int = 0
+    step: int = 1
+    attempt: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFailed(Event):
+    """A model request brought no message."""
+
+    kind: ModelErrorKind
+    attempt: int
+    step: int
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Inspected(Event):
+    """What a tool saw of the world for these arguments (args_digest) before anybody judged them."""
+
+    call_uuid: str
+    args_digest: str
+    found: Inspection
+
+
+@dataclass(frozen=True, slots=True)
+class HookRuled(Event):
+    """A hook ruled. Always appended together with the fact that it led to."""
+
+    point: str
+    hook: str
+    rule_class: str
+    verdict: str
+    reason: str = ""
+    step: int = 0
+    call_uuid: str = ""
+    payload: Mapping[str, Any] = field(default_factory=dict)
+    escape_key: str | None = None
+    suggests: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HITLPending(Event):
+    """The run is suspended: these calls wait for a person."""
+
+    tasks: tuple[HITLTask, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HITLVoted(Event):
+    """One of several approvals that a rule wants. key: fingerprint and person."""
+
+    fingerprint: str
+    by: str
+    decision: StoredDecision
+
+
+@dataclass(frozen=True, slots=True)
+class HITLSubmitted(Event):
+    """A task was decided. key: the fingerprint, so the first one wins. via: a button, a word, a rule, the clock."""
+
+    fingerprint: str
+    decision: StoredDecision
+    by: str = ""
+    via: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class HITLDecided(Event):
+    """The decision as applied. Arguments: proposed by the model, approved by the person, effective for the tool."""
+
+    call_id: str
+    tool_name: str
+    decision: StoredDecision
+    by: str = ""
+    comment: str = ""
+    proposed: Args = field(default_factory=dict)
+    approved: Args = field(default_factory=dict)
+    effective: Args = field(default_factory=dict)
+
+    @property
+    def is_approved(self) -> bool:
+        """The call runs."""
+        return self.decision.action in ("approve", "rerun")
+
+    @property
+    def is_rejected(self) -> bool:
+        """A person refused the call."""
+        return self.decision.action == "reject"
+
+    @property
+    def is_skipped(self) -> bool:
+        """The call is left out, and the run goes on."""
+        return self.decision.action == "skip"
+
+
+@dataclass(frozen=True, slots=True)
+class RuleChanged(Event):
+    """A permission rule was added or removed, by whom and why."""
+
+    change: Literal["added", "removed"]
+    rule: PermissionRule
+    by: str = ""
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ActionStart(Event):
+    """The calls of one model message begin to be carried out."""
+
+    STORED: ClassVar[bool] = False
+    step: int
+    calls: tuple[ToolCall, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallStart(Event):
+    """A call is about to run with these effective arguments. Stored before the tool runs."""
+
+    call: ToolCall
+    args: Args | None = None
+
+    @property
+    def effective(self) -> Args:
+        """What the tool gets."""
+        return self.call.args if self.args is None else self.args
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallEnd(Event):
+    """What came of a call, as the model reads it. Exactly one per call in the history."""
+
+    call_uuid: str
+    content: str
+    outcome: Outcome = "ok"
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ActionEnd(Event):
+    """Every call of the model message has its result."""
+
+    STORED: ClassVar[bool] = False
+    step: int
+    calls: tuple[ToolCall, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StopRequested(Event):
+    """Somebody asked this run to stop."""
+
+    run_id: str
+    by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnd(Event):
+    """A run, or with `pending` only this request, is over. limit: which one was reached. withdrawn: refs of prompts
+    that a stop took back.
+    """
+
+    status: RunStatus
+    answer: str = ""
+    limit: str = ""
+    withdrawn: tuple[str, ...] = ()
+
+    @property
+    def abnormal(self) -> bool:
+        """Anything but completed."""
+        return self.status != "completed"
+
+
+FACTS: tuple[type[Event], ...] = (
+    Prompted,
+    PromptAmended,
+    RunStart,
+    ReasonEnd,
+    ModelFailed,
+    Inspected,
+    HookRuled,
+    HITLPending,
+    HITLVoted,
+    HITLSubmitted,
+    HITLDecided,
+    RuleChanged,
+    ToolCallStart,
+    ToolCallEnd,
+    StopRequested,
+    RunEnd,
+)
+PASSING: tuple[type[Event], ...] = (ContextSize, ReasonStart, ReasonDelta, ActionStart, ActionEnd)
+
+ENVELOPE = frozenset(f.name for f in fields(Event))
+
+
+def stamp(event: Event, **envelope: Any) -> None:
+    """Complete the envelope of an event that nobody else has seen yet (the store does, before it hands one out)."""
+    for name, value in envelope.items():
+        object.__setattr__(event, name, value)
+
+
+class Codec:
+    """Facts to JSON and back. A host adds its own kinds of facts: `Codec((*FACTS, CardPosted))`.
+
+    The envelope is not part of the body: stores keep it in columns of its own.
+    """
+
+    def __init__(self, kinds: Iterable[type[Event]] = FACTS) -> None:
+        self._kinds = {kind.__name__: kind for kind in kinds}
+        self._adapters: dict[str, TypeAdapter[Any]] = {}
+
+    def encode(self, event: Event) -> tuple[str, str]:
+        """(kind, JSON body) of a fact. Raises StoreError for what cannot be stored: it must never be lost silently."""
+        kind = type(event).__name__
+        if kind not in self._kinds:
+            raise StoreError(f"{kind} is not a fact and cannot be stored.")
+        try:
+            return kind, self._adapter(kind).dump_json(event, exclude=set(ENVELOPE), warnings="error").decode()
+        except Exception as error:  # pydantic raises several kinds; each means that the fact would come back different
+            raise StoreError(f"{kind} cannot be stored as JSON: {error}") from error
+
+    def decode(self, kind: str, body: str, **envelope: Any) -> Event:
+        """The fact as it was. Raises NewerFormat for a kind or a field that this version does not know."""
+        if kind not in self._kinds:
+            raise NewerFormat(
+                f"The journal holds a fact of the kind {kind}, which a newer version of the harness wrote. Upgrade."
+            )
+        try:
+            event: Event = self._adapter(kind).validate_json(body)
+        except ValidationError as error:
+            if any(e["type"] in ("extra_forbidden", "unexpected_keyword_argument") for e in error.errors()):
+                raise NewerFormat(
+                    f"A fact of the kind {kind} has fields that a newer version of the harness wrote. Upgrade."
+                ) from error
+            raise StoreError(f"A fact of the kind {kind} is damaged: {error}") from error
+        stamp(event, **envelope)
+        return event
+
+    def _adapter(self, kind: str) -> TypeAdapter[Any]:
+        # Built on first use: building all of them would cost every importer a tenth of a second.
+        if kind not in self._adapters:
+            self._adapters[kind] = TypeAdapter(self._kinds[kind])
+        return self._adapters[kind]

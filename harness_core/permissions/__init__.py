@@ -1,0 +1,1 @@
+"""May a call run: rules and how they are judged."""

@@ -1,0 +1,123 @@
+"""The values that everything else is about: calls, results, messages, usage, deadlines.  No time, no I/O."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, Literal
+
+Outcome = Literal["ok", "error", "denied", "rejected", "skipped", "expired", "unknown", "not_run"]
+RunStatus = Literal["completed", "pending", "rejected", "limited", "stopped", "failed"]
+Args = Mapping[str, Any]
+
+# What is stored is read back strictly: a field that this version does not know is an error, never dropped.
+STRICT: Final[Any] = {"extra": "forbid", "strict": True}
+
+# Some HTTP clients read a time-out of 0 as "wait for ever", so the least that is ever handed out is this. Seconds.
+LEAST_TIMEOUT: Final = 0.05
+
+
+def canonical(args: Args) -> str:
+    """Arguments as canonical JSON: sorted keys, UTF-8, no spaces, numbers as the model wrote them.
+
+    Raises TypeError or ValueError for what JSON cannot hold (a date, a set, NaN): it is refused, not guessed at.
+    """
+    return json.dumps(args, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def digest(text: str) -> str:
+    """SHA-256 of a text, in hex. A lone surrogate is hashed as its escape, so that hostile text cannot raise."""
+    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """One call that the model asked for.
+
+    call_uuid: ours, unique in the session; also the id that the model sees in the history.
+    args: the arguments as the model proposed them. problem: why they cannot be used ("" if they can).
+    provider_id, raw: what the provider sent, kept for the record only.
+    """
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+    call_uuid: str
+    name: str
+    args: Args
+    problem: str = ""
+    provider_id: str = ""
+    raw: str = ""
+
+    @property
+    def effect(self) -> str:
+        """What the call would do: tool and canonical arguments. Two calls with the same effect are alike."""
+        return effect(self.name, self.args)
+
+
+def effect(tool: str, args: Args) -> str:
+    """The identity of what a call does: the tool and its canonical arguments."""
+    return f"{tool} {canonical(args)}"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What a tool brought: the text that the model reads, and whether it worked."""
+
+    content: str
+    outcome: Outcome = "ok"
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """What a tool saw of the world before it was asked to run; judging and the card rest on it.
+
+    preview: for people (a diff, say), preview_kind how to show it. paths: the real paths that it would touch.
+    digests: of the files that the preview rests on. outside: something lies outside the workspace.
+    problem: the call cannot work, and why; nobody is asked about it.
+    """
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+    preview: str = ""
+    preview_kind: Literal["text", "diff"] = "text"
+    paths: tuple[str, ...] = ()
+    addresses: tuple[str, ...] = ()
+    digests: tuple[str, ...] = ()
+    outside: bool = False
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of the context, as every provider understands it."""
+
+    role: Literal["system", "user", "assistant", "tool"]
+    content: str
+    calls: tuple[ToolCall, ...] = ()
+    call_uuid: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one model request, and its cost in US dollars where the provider tells."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    cost: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """A moment on the monotonic clock, in seconds, by which an outbound call must be done."""
+
+    at: float = math.inf
+
+    def left(self, now: float, own: float = math.inf) -> float:
+        """Seconds that a call may take: the smaller of its own time-out and the time left, never 0 or negative."""
+        return max(min(own, self.at - now), LEAST_TIMEOUT)
+
+
+NO_DEADLINE: Final = Deadline()
