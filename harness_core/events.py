@@ -113,12 +113,13 @@ class ReasonEnd(Event):
 
 @dataclass(frozen=True, slots=True)
 class ModelFailed(Event):
-    """A model request brought no message."""
+    """A model request brought no message. upto: the last fact that it was built from."""
 
     kind: ModelErrorKind
     attempt: int
     step: int
     message: str = ""
+    upto: int = 0
 
 
 @dataclass(frozen=True, slots=True)

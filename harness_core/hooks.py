@@ -1,0 +1,150 @@
+"""Hook points, what a hook may rule at each, in which order hooks speak, and what happens if one fails.  Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal
+
+from harness_core.errors import HarnessError
+from harness_core.events import HookRuled
+from harness_core.session import Trace
+from harness_core.types import Args, ToolCall
+
+RuleClass = Literal["safety", "termination", "budget", "repetition", "drift"]
+Point = Literal["before_tool", "permission_request"]
+
+# Who speaks first: what must never happen, then whether it is over, then what it costs, then style.
+RULE_CLASSES: Final[tuple[RuleClass, ...]] = ("safety", "termination", "budget", "repetition", "drift")
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Put the call to a person."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Deny:
+    """Refuse the call. reason: for the model, why, and what to do instead. escape_key, suggests: see HookReject."""
+
+    reason: str
+    escape_key: str | None = None
+    suggests: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """Change the call's arguments, before anybody is asked."""
+
+    args: Args
+    reason: str = ""
+
+
+Verdict = Ask | Deny | Rewrite
+
+
+class HookReject(HarnessError):
+    """A hook refuses the call. May be returned or raised; msg_to_model says why, and what to do next."""
+
+    def __init__(self, msg_to_model: str, escape_key: str | None = None, suggests: str | None = None) -> None:
+        super().__init__(msg_to_model)
+        self.msg_to_model = msg_to_model
+        self.escape_key = escape_key
+        self.suggests = suggests
+
+
+# What each point accepts; anything else is a failure of the hook, never silently dropped.
+ACCEPTS: Final[Mapping[Point, tuple[type, ...]]] = {
+    "before_tool": (Ask, Deny, Rewrite),
+    "permission_request": (Ask, Deny, Rewrite),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Ruled:
+    """What a point came to: the call as rewritten, the strongest refusal or question, and the rulings for the record."""
+
+    call: ToolCall
+    verdict: Ask | Deny | None = None
+    rulings: tuple[HookRuled, ...] = ()
+
+
+def in_order(interceptors: Iterable[Any]) -> tuple[Any, ...]:
+    """Hooks in the order in which they speak: by class, then priority (smaller first), then as registered."""
+    return tuple(sorted(interceptors, key=lambda i: (RULE_CLASSES.index(rule_class(i)), getattr(i, "priority", 0))))
+
+
+def rule_class(interceptor: Any) -> RuleClass:
+    """The class that an interceptor declares; an undeclared one speaks last."""
+    declared: RuleClass = getattr(interceptor, "rule_class", "drift")
+    return declared
+
+
+def run_point(point: Point, interceptors: Iterable[Any], trace: Trace, call: ToolCall) -> Ruled:
+    """Ask every interceptor that has a method for this point. Rewrites pass on, the first Deny ends it, an Ask stays.
+
+    Both points fail closed: a hook that raises or rules what the point does not accept makes the call ask, and one of
+    class safety denies it.
+    """
+    ruled = Ruled(call)
+    for interceptor in interceptors:
+        hook = getattr(interceptor, point, None)
+        if hook is None:
+            continue
+        verdict = _verdict(hook, point, interceptor, trace, ruled.call)
+        if verdict is None:
+            continue
+        ruled = _with(ruled, verdict, _recorded(point, interceptor, trace, ruled.call, verdict))
+        if isinstance(verdict, Deny):
+            break
+    return ruled
+
+
+def _verdict(hook: Any, point: Point, interceptor: Any, trace: Trace, call: ToolCall) -> Verdict | None:
+    try:
+        verdict = hook(trace, call)
+    except HookReject as reject:
+        verdict = reject
+    except Exception as error:  # a hook's fault must not become a permission
+        return _failed(interceptor, f"the hook {name_of(interceptor)} failed ({type(error).__name__}: {error})")
+    if isinstance(verdict, HookReject):
+        return Deny(verdict.msg_to_model, verdict.escape_key, verdict.suggests)
+    if verdict is None or isinstance(verdict, ACCEPTS[point]):
+        return verdict  # type: ignore[no-any-return]
+    kind = type(verdict).__name__
+    return _failed(interceptor, f"the hook {name_of(interceptor)} ruled {kind}, which {point} does not accept")
+
+
+def _failed(interceptor: Any, why: str) -> Verdict:
+    return Deny(f"Refused: {why}.") if rule_class(interceptor) == "safety" else Ask(why)
+
+
+def _with(ruled: Ruled, verdict: Verdict, record: HookRuled) -> Ruled:
+    rulings = (*ruled.rulings, record)
+    if isinstance(verdict, Rewrite):
+        return replace(ruled, call=replace(ruled.call, args=dict(verdict.args)), rulings=rulings)
+    if isinstance(verdict, Ask) and ruled.verdict:
+        return replace(ruled, rulings=rulings)
+    return replace(ruled, verdict=verdict, rulings=rulings)
+
+
+def _recorded(point: Point, interceptor: Any, trace: Trace, call: ToolCall, verdict: Verdict) -> HookRuled:
+    return HookRuled(
+        point=point,
+        hook=name_of(interceptor),
+        rule_class=rule_class(interceptor),
+        verdict=type(verdict).__name__,
+        reason=verdict.reason,
+        step=trace.run.steps if trace.run else 0,
+        call_uuid=call.call_uuid,
+        payload={"args": dict(verdict.args)} if isinstance(verdict, Rewrite) else {},
+        escape_key=verdict.escape_key if isinstance(verdict, Deny) else None,
+        suggests=verdict.suggests if isinstance(verdict, Deny) else None,
+    )
+
+
+def name_of(interceptor: Any) -> str:
+    """The name under which an interceptor's rulings are recorded."""
+    return str(getattr(interceptor, "name", "") or type(interceptor).__name__)

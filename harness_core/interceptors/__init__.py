@@ -1,0 +1,1 @@
+"""The interceptors that we ship."""

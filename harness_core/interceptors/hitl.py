@@ -1,0 +1,55 @@
+"""Which tools are put to a person, and what an *always allow* leaves behind."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Self
+
+from harness_core.permissions.judge import Strategy
+from harness_core.permissions.rule import PermissionRule
+from harness_core.session import Trace
+from harness_core.types import Args
+
+OnApproved = Callable[[str, Args], Awaitable[None] | None]
+
+
+class HITLInterceptor:
+    """Holds the strategies per tool, and the callbacks of approvals that said *always allow*.
+
+    remember: what rule an *always allow* adds to the session, together with the decision; None adds none.
+    """
+
+    def __init__(self, *, remember: Callable[[str, Args], PermissionRule | None] | None = None) -> None:
+        self._strategies: dict[str, Strategy] = {}
+        self._callbacks: list[OnApproved] = []
+        self.remember = remember
+
+    def on_tool(self, name: str, strategy: Strategy) -> Self:
+        """Put calls of this tool to a person whenever the strategy gives a reason."""
+        self._strategies = {**self._strategies, name: strategy}
+        return self
+
+    def on_sensitive_tool(self, *names: str) -> Self:
+        """Put every call of these tools to a person."""
+        for name in names:
+            self.on_tool(name, _sensitive)
+        return self
+
+    def on_approved(self, callback: OnApproved) -> Self:
+        """Call back with (tool, approved arguments) after an approval with always_allow; at least once, so be idempotent."""
+        self._callbacks.append(callback)
+        return self
+
+    @property
+    def strategies(self) -> Mapping[str, Strategy]:
+        """The strategies as they stand now; a later `on_tool` does not change what was handed out."""
+        return self._strategies
+
+    @property
+    def callbacks(self) -> tuple[OnApproved, ...]:
+        """Who is called back."""
+        return tuple(self._callbacks)
+
+
+def _sensitive(trace: Trace, args: Args) -> str:
+    return "the tool is marked sensitive"

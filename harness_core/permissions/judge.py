@@ -1,0 +1,145 @@
+"""Allow, ask or deny one call: the levels of the gate, in the order in which they speak.  Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from harness_core.events import HookRuled
+from harness_core.hooks import Ask, Deny, run_point
+from harness_core.permissions.rule import Effect, PermissionRule, speaking
+from harness_core.session import Trace
+from harness_core.types import Args, Inspection, ToolCall
+
+
+class Stance(Protocol):
+    """What a tool says of its calls without touching the world."""
+
+    @property
+    def inspects(self) -> bool:
+        """Whether judging needs what `inspect` sees."""
+
+    def check(self, args: Args) -> str:
+        """Why the arguments do not fit, or ""."""
+
+    def read_only(self, args: Args) -> bool:
+        """The call only reads inside the workspace."""
+
+    def repeatable(self, args: Args) -> bool:
+        """The call may run again."""
+
+    def subject(self, args: Args) -> str:
+        """What its rules match."""
+
+
+class HITLStrategy(Protocol):
+    """Decides whether a call of one tool is put to a person. A plain callable (trace, args) is a strategy too."""
+
+    def evaluate(self, trace: Trace, args: Args) -> str | None:
+        """The reason to ask, or None to let the call run."""
+
+
+Strategy = HITLStrategy | Callable[[Trace, Args], str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """All that a verdict rests on, beside the trace."""
+
+    tools: Mapping[str, Stance] = field(default_factory=dict)
+    rules: tuple[PermissionRule, ...] = ()
+    hooks: tuple[Any, ...] = ()
+    strategies: Mapping[str, Strategy] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A verdict on one call: the arguments that it is about, why, and who spoke.
+
+    may_always: whether an allow rule for exactly this call would have let it run.
+    """
+
+    effect: Effect
+    args: Args
+    reason: str = ""
+    rule: PermissionRule | None = None
+    rulings: tuple[HookRuled, ...] = ()
+    may_always: bool = False
+
+
+def judge(gate: Gate, trace: Trace, call: ToolCall, found: Inspection | None) -> Judgement:
+    """The first level that speaks decides: refusing hooks and deny rules; asking hooks and ask rules; allow rules;
+    strategies; the default (what only reads inside the workspace runs, everything else asks).
+
+    Order and priority never matter between effects. Whatever is unclear asks.
+    """
+    ruled = run_point("before_tool", gate.hooks, trace, call)
+    verdict = _levels(gate, trace, ruled.call, ruled.verdict, found)
+    verdict = replace(verdict, rulings=ruled.rulings)
+    return _about_to_ask(gate, trace, ruled.call, verdict, found) if verdict.effect == "ask" else verdict
+
+
+def refusal(gate: Gate, trace: Trace, call: ToolCall) -> Judgement | None:
+    """What still counts against a call that was decided: a deny rule or a refusing hook."""
+    ruled = run_point("before_tool", gate.hooks, trace, call)
+    if isinstance(ruled.verdict, Deny):
+        return Judgement("deny", call.args, ruled.verdict.reason, rulings=ruled.rulings)
+    return _denied(gate, trace, call)
+
+
+def _levels(gate: Gate, trace: Trace, call: ToolCall, hook: Ask | Deny | None, found: Inspection | None) -> Judgement:
+    args = call.args
+    if isinstance(hook, Deny):
+        return Judgement("deny", args, hook.reason)
+    if denied := _denied(gate, trace, call):
+        return denied
+    if isinstance(hook, Ask):
+        return Judgement("ask", args, hook.reason)
+    tool = gate.tools[call.name]
+    rules, subject = (*gate.rules, *trace.rules), tool.subject(args)
+    if rule := speaking(rules, "ask", call.name, subject, args):
+        return Judgement("ask", args, f"the rule “{rule}” asks", rule)
+    if rule := speaking(rules, "allow", call.name, subject, args):
+        return Judgement("allow", args, f"the rule “{rule}” allows it", rule)
+    if call.name in gate.strategies:
+        reason = _consult(gate.strategies[call.name], trace, args)
+        return Judgement("allow", args) if reason is None else Judgement("ask", args, reason, may_always=True)
+    if tool.read_only(args) and not (found and found.outside):
+        return Judgement("allow", args, "it only reads inside the workspace")
+    return Judgement("ask", args, f"{call.name} may change something", may_always=True)
+
+
+def _denied(gate: Gate, trace: Trace, call: ToolCall) -> Judgement | None:
+    subject = gate.tools[call.name].subject(call.args)
+    rule = speaking((*gate.rules, *trace.rules), "deny", call.name, subject, call.args)
+    if rule is None:
+        return None
+    return Judgement(
+        "deny", call.args, f"The rule “{rule}” denies this call. Find another way, or say what you need it for.", rule
+    )
+
+
+def _consult(strategy: Strategy, trace: Trace, args: Args) -> str | None:
+    evaluate = getattr(strategy, "evaluate", strategy)
+    try:
+        reason = evaluate(trace, args)
+    except Exception as error:  # a strategy's fault must not become a permission
+        return f"the check failed ({type(error).__name__})"
+    if reason is None or isinstance(reason, str):
+        return reason
+    return f"the check answered {type(reason).__name__}, which is neither a reason nor None"
+
+
+def _about_to_ask(gate: Gate, trace: Trace, call: ToolCall, verdict: Judgement, found: Inspection | None) -> Judgement:
+    ruled = run_point("permission_request", gate.hooks, trace, call)
+    rulings = (*verdict.rulings, *ruled.rulings)
+    if isinstance(ruled.verdict, Deny):
+        return Judgement("deny", call.args, ruled.verdict.reason, rulings=rulings)
+    if ruled.call.args != call.args:  # what people will be shown is judged by the rules again, and still asks
+        again = _levels(gate, trace, ruled.call, None, found)
+        effect: Effect = "deny" if again.effect == "deny" else "ask"
+        return replace(again, effect=effect, reason=again.reason or verdict.reason, rulings=rulings)
+    if isinstance(ruled.verdict, Ask):
+        return replace(verdict, reason=ruled.verdict.reason, may_always=False, rulings=rulings)
+    return replace(verdict, rulings=rulings)
