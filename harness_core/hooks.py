@@ -64,7 +64,7 @@ ACCEPTS: Final[Mapping[Point, tuple[type, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Ruled:
-    """What a point came to: the call as rewritten, the strongest refusal or question, and the rulings for the record."""
+    """What a point came to: the call as rewritten, the strongest refusal or question, and the record."""
 
     call: ToolCall
     verdict: Ask | Deny | None = None
@@ -104,15 +104,15 @@ def run_point(point: Point, interceptors: Iterable[Any], trace: Trace, call: Too
 
 def _verdict(hook: Any, point: Point, interceptor: Any, trace: Trace, call: ToolCall) -> Verdict | None:
     try:
-        verdict = hook(trace, call)
+        verdict: object = hook(trace, call)
     except HookReject as reject:
         verdict = reject
     except Exception as error:  # a hook's fault must not become a permission
         return _failed(interceptor, f"the hook {name_of(interceptor)} failed ({type(error).__name__}: {error})")
     if isinstance(verdict, HookReject):
         return Deny(verdict.msg_to_model, verdict.escape_key, verdict.suggests)
-    if verdict is None or isinstance(verdict, ACCEPTS[point]):
-        return verdict  # type: ignore[no-any-return]
+    if verdict is None or (isinstance(verdict, ACCEPTS[point]) and isinstance(verdict, Verdict)):
+        return verdict
     kind = type(verdict).__name__
     return _failed(interceptor, f"the hook {name_of(interceptor)} ruled {kind}, which {point} does not accept")
 

@@ -36,7 +36,7 @@ class HITLInterceptor:
         return self
 
     def on_approved(self, callback: OnApproved) -> Self:
-        """Call back with (tool, approved arguments) after an approval with always_allow; at least once, so be idempotent."""
+        """Call back with (tool, approved arguments) after each approval with always_allow, at least once."""
         self._callbacks.append(callback)
         return self
 

@@ -43,6 +43,10 @@ class HITLStrategy(Protocol):
 Strategy = HITLStrategy | Callable[[Trace, Args], str | None]
 
 
+# What the tool saw of the world for these arguments; None where it has not looked.
+Seen = Callable[[Args], Inspection | None]
+
+
 @dataclass(frozen=True, slots=True)
 class Gate:
     """All that a verdict rests on, beside the trace."""
@@ -68,16 +72,16 @@ class Judgement:
     may_always: bool = False
 
 
-def judge(gate: Gate, trace: Trace, call: ToolCall, found: Inspection | None) -> Judgement:
+def judge(gate: Gate, trace: Trace, call: ToolCall, seen: Seen) -> Judgement:
     """The first level that speaks decides: refusing hooks and deny rules; asking hooks and ask rules; allow rules;
     strategies; the default (what only reads inside the workspace runs, everything else asks).
 
     Order and priority never matter between effects. Whatever is unclear asks.
     """
     ruled = run_point("before_tool", gate.hooks, trace, call)
-    verdict = _levels(gate, trace, ruled.call, ruled.verdict, found)
+    verdict = _levels(gate, trace, ruled.call, ruled.verdict, seen)
     verdict = replace(verdict, rulings=ruled.rulings)
-    return _about_to_ask(gate, trace, ruled.call, verdict, found) if verdict.effect == "ask" else verdict
+    return _about_to_ask(gate, trace, ruled.call, verdict, seen) if verdict.effect == "ask" else verdict
 
 
 def refusal(gate: Gate, trace: Trace, call: ToolCall) -> Judgement | None:
@@ -88,7 +92,7 @@ def refusal(gate: Gate, trace: Trace, call: ToolCall) -> Judgement | None:
     return _denied(gate, trace, call)
 
 
-def _levels(gate: Gate, trace: Trace, call: ToolCall, hook: Ask | Deny | None, found: Inspection | None) -> Judgement:
+def _levels(gate: Gate, trace: Trace, call: ToolCall, hook: Ask | Deny | None, seen: Seen) -> Judgement:
     args = call.args
     if isinstance(hook, Deny):
         return Judgement("deny", args, hook.reason)
@@ -105,6 +109,7 @@ def _levels(gate: Gate, trace: Trace, call: ToolCall, hook: Ask | Deny | None, f
     if call.name in gate.strategies:
         reason = _consult(gate.strategies[call.name], trace, args)
         return Judgement("allow", args) if reason is None else Judgement("ask", args, reason, may_always=True)
+    found = seen(args)
     if tool.read_only(args) and not (found and found.outside):
         return Judgement("allow", args, "it only reads inside the workspace")
     return Judgement("ask", args, f"{call.name} may change something", may_always=True)
@@ -121,7 +126,7 @@ def _denied(gate: Gate, trace: Trace, call: ToolCall) -> Judgement | None:
 
 
 def _consult(strategy: Strategy, trace: Trace, args: Args) -> str | None:
-    evaluate = getattr(strategy, "evaluate", strategy)
+    evaluate: Callable[[Trace, Args], object] = getattr(strategy, "evaluate", strategy)
     try:
         reason = evaluate(trace, args)
     except Exception as error:  # a strategy's fault must not become a permission
@@ -131,13 +136,13 @@ def _consult(strategy: Strategy, trace: Trace, args: Args) -> str | None:
     return f"the check answered {type(reason).__name__}, which is neither a reason nor None"
 
 
-def _about_to_ask(gate: Gate, trace: Trace, call: ToolCall, verdict: Judgement, found: Inspection | None) -> Judgement:
+def _about_to_ask(gate: Gate, trace: Trace, call: ToolCall, verdict: Judgement, seen: Seen) -> Judgement:
     ruled = run_point("permission_request", gate.hooks, trace, call)
     rulings = (*verdict.rulings, *ruled.rulings)
     if isinstance(ruled.verdict, Deny):
         return Judgement("deny", call.args, ruled.verdict.reason, rulings=rulings)
     if ruled.call.args != call.args:  # what people will be shown is judged by the rules again, and still asks
-        again = _levels(gate, trace, ruled.call, None, found)
+        again = _levels(gate, trace, ruled.call, None, seen)
         effect: Effect = "deny" if again.effect == "deny" else "ask"
         return replace(again, effect=effect, reason=again.reason or verdict.reason, rulings=rulings)
     if isinstance(ruled.verdict, Ask):
