@@ -257,7 +257,7 @@ class ActionEnd(Event):
 class StopRequested(Event):
     """Somebody asked this run to stop."""
 
-    run_id: str
+    run_id: str = ""
     by: str = ""
 
 
