@@ -21,7 +21,8 @@ class Stamps:
 class Board:
     """All messages.  A record holds the message in Slack's shape and what only Slack itself knows of it:
 
-    `own_blocks` (the app sent blocks), `elements` (every control that was ever on it), `deleted`, `only_for` (ephemeral)."""
+    `own_blocks` (the app sent blocks), `elements` (every control that was ever on it), `deleted`, and
+    `only_for` (whom an ephemeral message is for)."""
 
     def __init__(self, shelf: Shelf) -> None:
         self._shelf = shelf

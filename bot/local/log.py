@@ -1,4 +1,4 @@
-"""What happened in the workspace, in order: calls, envelopes, and what people saw.  For tests and for whoever debugs."""
+"""What happened in the workspace, in order: calls, envelopes, and what people saw.  For tests and debugging."""
 
 import asyncio
 from collections import deque

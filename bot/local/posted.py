@@ -54,7 +54,8 @@ def _plain(part: str) -> list[JSON]:
 
 
 _NO_LINKS: Final = re.compile(
-    r"`(?P<code>[^`\n]+)`|(?<![\w*])\*(?P<bold>(?! )[^*\n]+(?<! ))\*(?![\w*])|(?<![\w_])_(?P<italic>(?! )[^_\n]+(?<! ))_(?!\w)"
+    r"`(?P<code>[^`\n]+)`|(?<![\w*])\*(?P<bold>(?! )[^*\n]+(?<! ))\*(?![\w*])"
+    r"|(?<![\w_])_(?P<italic>(?! )[^_\n]+(?<! ))_(?!\w)"
 )
 
 
@@ -78,7 +79,7 @@ def some_id() -> str:
 
 
 def kept_blocks(blocks: list[JSON]) -> list[JSON]:
-    """An app's blocks as Slack gives them back: ids and defaults filled in, texts escaped.  The argument is left alone."""
+    """An app's blocks as Slack gives them back: ids and defaults filled in, texts escaped.  Changes nothing in place."""
     return [_kept(block) | {"block_id": block.get("block_id") or some_id()} for block in blocks]
 
 

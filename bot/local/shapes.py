@@ -18,7 +18,7 @@ class SlackError(Exception):
 
 
 class PersonCannot(Exception):
-    """A person cannot do this in Slack: no such button, not in the channel, no open view.  Use force for a stale client."""
+    """A person cannot do this in Slack: no such button, not in the channel, no open view.  `force` gets past it."""
 
 
 @dataclass(frozen=True, slots=True)

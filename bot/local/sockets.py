@@ -5,6 +5,7 @@ import json
 import secrets
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -255,9 +256,10 @@ def _disconnect(reason: str) -> JSON:
 
 
 async def _sender(socket: Socket) -> None:
-    while True:
-        frame = await socket.outbox.get()
-        if frame == _CLOSE:
-            await socket.response.close()
-            return
-        await socket.response.send_str(frame)
+    with suppress(ConnectionError):  # the reader notices the lost connection and hands its envelopes on
+        while True:
+            frame = await socket.outbox.get()
+            if frame == _CLOSE:
+                await socket.response.close()
+                return
+            await socket.response.send_str(frame)

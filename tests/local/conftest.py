@@ -1,0 +1,63 @@
+"""A workspace per test, a clock that stands still, and the real Bolt app that some tests connect."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+
+import pytest
+from slack_bolt.adapter.socket_mode.async_handler import AsyncSocketModeHandler
+from slack_bolt.app.async_app import AsyncApp
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.local import LocalWorkspace
+
+Connect = Callable[[AsyncApp], AbstractAsyncContextManager[AsyncSocketModeHandler]]
+
+
+class Clock:
+    """Time that passes only when a test says so."""
+
+    def __init__(self) -> None:
+        self.now = 1_800_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+async def workspace(clock: Clock) -> AsyncIterator[LocalWorkspace]:
+    async with LocalWorkspace(":memory:", clock=clock) as made:
+        yield made
+
+
+@pytest.fixture
+def client(workspace: LocalWorkspace) -> AsyncWebClient:
+    return AsyncWebClient(token=workspace.bot_token, base_url=workspace.api_url)
+
+
+@pytest.fixture
+def app(client: AsyncWebClient) -> AsyncApp:
+    return AsyncApp(client=client)
+
+
+@pytest.fixture
+def connect(workspace: LocalWorkspace) -> Connect:
+    """Connects an app as the bot does; the test goes on once the workspace said hello."""
+
+    @asynccontextmanager
+    async def connected(app: AsyncApp) -> AsyncIterator[AsyncSocketModeHandler]:
+        web_client = AsyncWebClient(token=workspace.app_token, base_url=workspace.api_url)
+        handler = AsyncSocketModeHandler(app, workspace.app_token, web_client=web_client)
+        before = workspace.connections
+        await handler.connect_async()
+        await workspace.wait_for(lambda w: w.connections > before)
+        try:
+            yield handler
+        finally:
+            await handler.close_async()
+
+    return connected
