@@ -16,7 +16,7 @@ async def click(
     world: World, user: str, channel: str, message_ts: str, action_id: str, *, block_id: str | None = None,
     value: Any = None, force: bool = False, overrides: JSON | None = None,
 ) -> Answer:  # fmt: skip
-    """A person uses a control of a message.  `force`: from a client that still shows what is gone; the old control is sent.
+    """A person uses a control of a message.  `force`: from a client that still shows what is gone.
 
     `overrides` replaces fields of the payload (team, api_app_id), for what a foreign sender might send."""
     may_act(world, user, channel, force)

@@ -79,7 +79,7 @@ def some_id() -> str:
 
 
 def kept_blocks(blocks: list[JSON]) -> list[JSON]:
-    """An app's blocks as Slack gives them back: ids and defaults filled in, texts escaped.  Changes nothing in place."""
+    """An app's blocks as Slack gives them back: ids and defaults filled in, texts escaped.  A copy."""
     return [_kept(block) | {"block_id": block.get("block_id") or some_id()} for block in blocks]
 
 

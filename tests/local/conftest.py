@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
+import aiohttp
 import pytest
 from slack_bolt.adapter.socket_mode.async_handler import AsyncSocketModeHandler
 from slack_bolt.app.async_app import AsyncApp
@@ -61,3 +62,27 @@ def connect(workspace: LocalWorkspace) -> Connect:
             await handler.close_async()
 
     return connected
+
+
+class RawApp:
+    """An app that speaks Socket Mode by hand: takes frames and acknowledges only when told to."""
+
+    def __init__(self, workspace: LocalWorkspace, session: aiohttp.ClientSession) -> None:
+        self.workspace, self.session = workspace, session
+        self.sockets: list[aiohttp.ClientWebSocketResponse] = []  # a forgotten connection would close itself
+
+    async def connect(self) -> aiohttp.ClientWebSocketResponse:
+        """A new connection, its hello read."""
+        headers = {"Authorization": f"Bearer {self.workspace.app_token}"}
+        async with self.session.post(self.workspace.api_url + "apps.connections.open", headers=headers) as reply:
+            url = (await reply.json())["url"]
+        socket = await self.session.ws_connect(url)
+        self.sockets.append(socket)
+        self.hello = await socket.receive_json()
+        return socket
+
+
+@pytest.fixture
+async def raw(workspace: LocalWorkspace) -> AsyncIterator[RawApp]:
+    async with aiohttp.ClientSession() as session:
+        yield RawApp(workspace, session)
