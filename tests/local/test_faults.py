@@ -1,0 +1,71 @@
+"""Faults that tests order: errors, rate limits, lost replies."""
+
+import pytest
+from slack_sdk.errors import SlackApiError
+from slack_sdk.http_retry.builtin_async_handlers import AsyncRateLimitErrorRetryHandler
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.local import LocalWorkspace, people
+
+
+@pytest.fixture
+def once(workspace: LocalWorkspace) -> AsyncWebClient:
+    """A client that does not try again by itself when a connection is lost."""
+    return AsyncWebClient(workspace.bot_token, base_url=workspace.api_url, retry_handlers=[])
+
+
+async def test_a_call_fails_as_often_as_ordered(workspace: LocalWorkspace, client: AsyncWebClient) -> None:
+    workspace.fail("chat.postMessage", error="internal_error", times=2)
+
+    for _ in range(2):
+        with pytest.raises(SlackApiError, match="internal_error"):
+            await client.chat_postMessage(channel=people.GENERAL, text="x")
+    await client.chat_postMessage(channel=people.GENERAL, text="x")
+
+    assert [call.ok for call in workspace.calls] == [False, False, True]
+    assert len(workspace.messages(people.GENERAL)) == 1
+
+
+async def test_a_rate_limit_says_when_to_come_back(workspace: LocalWorkspace, client: AsyncWebClient) -> None:
+    workspace.fail("chat.postMessage", retry_after=7)
+
+    with pytest.raises(SlackApiError) as caught:
+        await client.chat_postMessage(channel=people.GENERAL, text="x")
+
+    assert (caught.value.response.status_code, caught.value.response["error"]) == (429, "ratelimited")
+    assert caught.value.response.headers["Retry-After"] == "7"
+
+
+async def test_slack_sdks_own_handler_waits_and_succeeds(workspace: LocalWorkspace, client: AsyncWebClient) -> None:
+    client.retry_handlers.append(AsyncRateLimitErrorRetryHandler(max_retry_count=1))
+    workspace.fail("chat.postMessage", retry_after=0)
+
+    assert (await client.chat_postMessage(channel=people.GENERAL, text="x"))["ok"]
+
+
+async def test_a_lost_reply_leaves_the_message_posted(workspace: LocalWorkspace, once: AsyncWebClient) -> None:
+    workspace.fail("chat.postMessage", after_effect=True)
+
+    with pytest.raises(Exception, match=r"disconnected|reset|closed"):
+        await once.chat_postMessage(channel=people.GENERAL, text="x")
+
+    assert len(workspace.messages(people.GENERAL)) == 1
+    assert workspace.calls[-1].error == "connection_cut"
+
+
+async def test_a_lost_request_posts_nothing(workspace: LocalWorkspace, once: AsyncWebClient) -> None:
+    workspace.fail("chat.postMessage")
+
+    with pytest.raises(Exception, match=r"disconnected|reset|closed"):
+        await once.chat_postMessage(channel=people.GENERAL, text="x")
+
+    assert workspace.messages(people.GENERAL) == []
+
+
+async def test_a_server_error_can_hide_a_success(workspace: LocalWorkspace, once: AsyncWebClient) -> None:
+    workspace.fail("chat.postMessage", http_status=503, after_effect=True)
+
+    with pytest.raises(SlackApiError):
+        await once.chat_postMessage(channel=people.GENERAL, text="x")
+
+    assert len(workspace.messages(people.GENERAL)) == 1
