@@ -1,0 +1,261 @@
+"""Where each call of the open batch stands, and what the batch does next.  Pure; react.py explains the order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import takewhile
+
+from harness_core import results
+from harness_core.events import Event, HITLDecided, HITLSubmitted, HookRuled, ToolCallEnd
+from harness_core.hitl import Approve, Expired, HITLTask, Reject, edited, fingerprint
+from harness_core.permissions.judge import Judgement, judge, refusal
+from harness_core.session import CallState, Run, Trace
+from harness_core.steps import Act, Apply, Cleared, Close, End, Expiry, Look, Policy, Rest, Settle, Step, Suspend
+from harness_core.types import Args
+
+
+@dataclass(frozen=True, slots=True)
+class _Standing:
+    """Where one open call stands. Exactly one of the fields beside `state` and `rulings` is set; none means waiting."""
+
+    state: CallState
+    look: Args | None = None
+    task: HITLTask | None = None
+    cleared: Cleared | None = None
+    end: ToolCallEnd | None = None
+    rulings: tuple[HookRuled, ...] = ()
+
+
+def batch_step(trace: Trace, run: Run, policy: Policy, now: float) -> Step:
+    if ending := _ended_by_decision(trace, policy, now):
+        return ending
+    open_calls = [c for c in trace.batch if c.end is None]
+    standings = [_standing(c, trace, run, policy, now) for c in open_calls]
+    if looks := tuple((s.state.call, s.look) for s in standings if s.look is not None):
+        return Look(looks)
+    waiting = [c for c in open_calls if c.waiting and c.task]
+    if facts := tuple(f for c in waiting for f in _settled(c, trace, policy, now)):
+        return Settle(facts)
+    if tasks := tuple(s.task for s in standings if s.task):
+        return Suspend(tasks, tuple(r for s in standings if s.task for r in s.rulings))
+    if waiting:
+        return Rest(min((c.task.expires_at for c in waiting if c.task and c.task.expires_at is not None), default=None))
+    if undone := [c for c in open_calls if c.submitted and not c.decided]:
+        return _applied(undone)
+    return _next_call(standings, policy)
+
+
+def _ended_by_decision(trace: Trace, policy: Policy, now: float) -> Step | None:
+    """A reject that ends the run, or an expiry that halts it. Either stands over whatever the other calls came to."""
+    for state in trace.batch:
+        if state.end or not state.submitted or not state.task:
+            continue
+        submitted = state.submitted
+        if isinstance(submitted.decision, Expired) and _expiry(policy, state).then == "halt":
+            text = f"Nobody decided about {state.call.name} in time, so the run was halted."
+            return End("stopped", text, "expiry", left_open(trace, "the run was halted", _own(state)))
+        if isinstance(submitted.decision, Reject) and _ends(trace, submitted.decision):
+            if not state.decided:
+                return _applied([state])
+            answer = results.rejection(submitted.decision.comment, submitted.by)
+            why = f"{results.who(submitted.by)} rejected another call and ended the run"
+            return End("rejected", answer, ends=left_open(trace, why, _own(state)), quiet=True)
+    return None
+
+
+def _own(state: CallState) -> Mapping[str, ToolCallEnd]:
+    end = results.decided_end(state.call, state.submitted) if state.submitted else None
+    return {state.call.call_uuid: end} if end else {}
+
+
+def _ends(trace: Trace, decision: Reject) -> bool:
+    """The seed's rule unless the person chose: a batch of which exactly one call became a task ends the run."""
+    return sum(1 for c in trace.batch if c.tasks) == 1 if decision.end is None else decision.end
+
+
+def _standing(state: CallState, trace: Trace, run: Run, policy: Policy, now: float) -> _Standing:
+    call = state.call
+    tool = policy.gate.tools.get(call.name)
+    if lost(state):
+        return _lost(state, trace, run, policy, now)
+    if state.submitted:
+        return _decided(state, trace, policy)
+    if state.waiting:
+        return _Standing(state)
+    if tool is None:
+        return _Standing(state, end=results.no_such_tool(call, policy.gate.tools))
+    if problem := call.problem or tool.check(call.args):
+        return _Standing(state, end=results.unusable(call, problem))
+    verdict = judge(policy.gate, trace, call, state.inspection)
+    if problem := tool.check(verdict.args):
+        return _Standing(state, end=results.unusable(call, problem), rulings=verdict.rulings)
+    found = state.inspection(verdict.args)
+    if tool.inspects and found is None:
+        return _Standing(state, look=verdict.args)
+    if found and found.problem:
+        return _Standing(state, end=results.unusable(call, found.problem))
+    return _judged(state, verdict, trace, run, policy, now)
+
+
+def _judged(state: CallState, verdict: Judgement, trace: Trace, run: Run, policy: Policy, now: float) -> _Standing:
+    call = state.call
+    if verdict.effect == "deny":
+        return _Standing(state, end=results.denied(call, verdict.reason), rulings=verdict.rulings)
+    shown = replace(call, args=verdict.args)
+    if shown.effect in run.rejected:
+        return _Standing(state, end=results.rejected_again(call, run.rejected[shown.effect]), rulings=verdict.rulings)
+    asking_is_over = any(c.started for c in trace.batch)
+    if verdict.effect == "allow" or asking_is_over:
+        return _Standing(state, cleared=Cleared(call, verdict.args, rulings=verdict.rulings))
+    if not policy.can_ask:
+        return _Standing(state, end=results.nobody_to_ask(call, verdict.reason), rulings=verdict.rulings)
+    task = _task(state, verdict.args, verdict.reason, run, policy, now)
+    return _Standing(state, task=replace(task, may_always=verdict.may_always), rulings=verdict.rulings)
+
+
+def _decided(state: CallState, trace: Trace, policy: Policy) -> _Standing:
+    """A decided call never asks again. A stored reject or skip stands; an approval, unless a deny came after it."""
+    call, submitted = state.call, state.submitted
+    assert submitted is not None
+    if end := results.decided_end(call, submitted):
+        return _Standing(state, end=end)
+    shown = state.task.args if state.task else call.args
+    args = edited(shown, submitted.decision) if isinstance(submitted.decision, Approve) else _last_args(state, shown)
+    if call.name not in policy.gate.tools:
+        return _Standing(state, end=results.no_such_tool(call, policy.gate.tools))
+    if denied := refusal(policy.gate, trace, replace(call, args=args)):
+        return _Standing(state, end=results.denied(call, denied.reason), rulings=denied.rulings)
+    note = results.edited_note(submitted.by, args) if results.is_edit(submitted, shown, args) else ""
+    return _Standing(state, cleared=Cleared(call, args, note))
+
+
+def _last_args(state: CallState, shown: Args) -> Args:
+    return state.started.effective if state.started else shown
+
+
+def _lost(state: CallState, trace: Trace, run: Run, policy: Policy, now: float) -> _Standing:
+    """A repeatable call is repeated; any other is put to a person; where nobody can be asked, the model is told."""
+    if state.waiting:
+        return _Standing(state)
+    call = state.call
+    args = _last_args(state, call.args)
+    tool = policy.gate.tools.get(call.name)
+    if tool and tool.repeatable(args):
+        if denied := refusal(policy.gate, trace, replace(call, args=args)):
+            return _Standing(state, end=results.denied(call, denied.reason), rulings=denied.rulings)
+        return _Standing(state, cleared=Cleared(call, args))
+    if not policy.can_ask:
+        return _Standing(state, end=results.unknown(call))
+    reason = "it was started, and the process ended before anybody saw what came of it"
+    return _Standing(state, task=replace(_task(state, args, reason, run, policy, now), kind="unknown"))
+
+
+def _task(state: CallState, args: Args, reason: str, run: Run, policy: Policy, now: float) -> HITLTask:
+    call = state.call
+    found = state.inspection(args)
+    expiry = policy.expiries.get(call.name)
+    return HITLTask(
+        call_uuid=call.call_uuid,
+        tool_name=call.name,
+        args=args,
+        comment=reason,
+        run_id=run.run_id,
+        fingerprint=fingerprint(run.run_id, call.call_uuid, len(state.tasks), call.name, args),
+        requested_by=run.requested_by,
+        agent=policy.agent,
+        preview=found.preview if found else "",
+        preview_kind=found.preview_kind if found else "text",
+        expires_at=now + expiry.seconds if expiry else None,
+    )
+
+
+def _expiry(policy: Policy, state: CallState) -> Expiry:
+    return policy.expiries.get(state.call.name, Expiry(0.0))
+
+
+def expired(task: HITLTask, now: float) -> bool:
+    """Whether the task's time is over."""
+    return task.expires_at is not None and now >= task.expires_at
+
+
+def _settled(state: CallState, trace: Trace, policy: Policy, now: float) -> Sequence[Event]:
+    """What the clock or a changed rule does to a waiting call, judged as it was shown: expiry, refusal, release."""
+    task = state.task
+    assert task is not None
+    if expired(task, now):
+        return (expiry_of(task),)
+    if task.kind != "approve" or task.tool_name not in policy.gate.tools:
+        return ()
+    shown = replace(state.call, args=task.args)
+    if denied := refusal(policy.gate, trace, shown):
+        return (*denied.rulings, results.denied(state.call, denied.reason))
+    verdict = judge(policy.gate, trace, shown, state.inspection)
+    if verdict.effect != "allow" or verdict.args != task.args:
+        return ()
+    by = f"rule {verdict.rule.id}" if verdict.rule else "policy"
+    approve = Approve(comment=f"Released: {verdict.reason}")
+    return (HITLSubmitted(task.fingerprint, approve, by, "release", key=task.fingerprint),)
+
+
+def expiry_of(task: HITLTask) -> HITLSubmitted:
+    """The fact that nobody decided in time."""
+    return HITLSubmitted(task.fingerprint, Expired(), "clock", "expired", key=task.fingerprint)
+
+
+def _applied(states: Iterable[CallState]) -> Apply:
+    facts, approvals = [], []
+    for state in states:
+        submitted, task = state.submitted, state.task
+        assert submitted is not None
+        assert task is not None
+        decision = submitted.decision
+        approved = edited(task.args, decision) if isinstance(decision, Approve) else task.args
+        comment = getattr(decision, "comment", None) or getattr(decision, "result", None) or ""
+        facts.append(
+            HITLDecided(
+                call_id=state.call.call_uuid,
+                tool_name=state.call.name,
+                decision=decision,
+                by=submitted.by,
+                comment=comment,
+                proposed=state.call.args,
+                approved=approved,
+                effective=approved,
+            )
+        )
+        if isinstance(decision, Approve) and decision.always_allow:
+            approvals.append((state.call.name, approved))
+    return Apply(tuple(facts), tuple(approvals))
+
+
+def _next_call(standings: Sequence[_Standing], policy: Policy) -> Act | Close:
+    first = standings[0]
+    if first.end:
+        return Close(first.state.call, first.end, first.rulings)
+    together = [s.cleared for s in takewhile(lambda s: _together(s, policy), standings) if s.cleared]
+    assert first.cleared is not None
+    return Act(tuple(together) or (first.cleared,))
+
+
+def _together(standing: _Standing, policy: Policy) -> bool:
+    cleared = standing.cleared
+    return cleared is not None and policy.gate.tools[cleared.call.name].repeatable(cleared.args)
+
+
+def left_open(trace: Trace, why: str, but: Mapping[str, ToolCallEnd] | None = None) -> tuple[ToolCallEnd, ...]:
+    """Results for all calls that have none: what ran unseen is unknown, the rest was not run."""
+    given = but or {}
+    return tuple(
+        given.get(c.call.call_uuid)
+        or (results.unknown(c.call, f"{why} while it ran") if lost(c) else results.not_run(c.call, why))
+        for c in trace.batch
+        if c.end is None
+    )
+
+
+def lost(state: CallState) -> bool:
+    """Started, no end, and nobody has decided since: what came of it is not known."""
+    if state.started is None or state.end is not None:
+        return False
+    return state.submitted is None or (state.submitted.seq or 0) < (state.started.seq or 0)

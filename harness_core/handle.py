@@ -1,0 +1,193 @@
+"""What people hold in their hands: a session, and HITL, the helper that reads its tasks and submits decisions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from harness_core.batch import expired, expiry_of
+from harness_core.errors import (
+    AlreadyDecided,
+    AmbiguousTask,
+    DeniedByPolicy,
+    InvalidArguments,
+    NotApplicable,
+    TaskExpired,
+    UnknownTask,
+)
+from harness_core.events import Event, HITLPending, HITLSubmitted, Inspected, RuleChanged
+from harness_core.hitl import Approve, Decision, HITLDecision, HITLTask, edited, fits
+from harness_core.permissions.judge import judge, refusal
+from harness_core.session import CallState, Trace
+from harness_core.types import Args, canonical, digest
+
+if TYPE_CHECKING:
+    from harness_core.engine import HarnessEngine
+
+Which = HITLTask | str  # a task, its fingerprint, or its call_uuid
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSession:
+    """One conversation, by id. All it knows is in the journal: two handles of one id are one session."""
+
+    engine: HarnessEngine
+    id: str
+
+    async def trace(self) -> Trace:
+        """What the session is now."""
+        return await self.engine.trace(self)
+
+    async def is_pending(self) -> bool:
+        """Whether it waits for a person."""
+        return bool((await self.trace()).pending)
+
+
+class HITL:
+    """Find the tasks of a session, and submit decisions.
+
+    A submitted decision is stored; the session goes on when it is streamed without a prompt, or woken. Refusals are
+    errors of the kind DecisionRefused, and change nothing.
+    """
+
+    @staticmethod
+    async def get_pending_tasks(session: AgentSession) -> tuple[HITLTask, ...]:
+        """The tasks that wait, in model order."""
+        return (await session.trace()).pending
+
+    @staticmethod
+    async def get_pending_task(session: AgentSession) -> HITLTask | None:
+        """The first task that waits."""
+        return next(iter(await HITL.get_pending_tasks(session)), None)
+
+    @staticmethod
+    async def get_pending_task_by_call_uuid(session: AgentSession, call_uuid: str) -> HITLTask | None:
+        """The waiting task of that call."""
+        return next((t for t in await HITL.get_pending_tasks(session) if t.call_uuid == call_uuid), None)
+
+    @staticmethod
+    async def get_pending_task_by_tool_name(session: AgentSession, tool_name: str) -> HITLTask | None:
+        """The waiting task of that tool. Raises AmbiguousTask if there is more than one."""
+        tasks = [t for t in await HITL.get_pending_tasks(session) if t.tool_name == tool_name]
+        if len(tasks) > 1:
+            raise AmbiguousTask(f"{len(tasks)} calls of {tool_name} wait. Name the one that you mean by its id.")
+        return tasks[0] if tasks else None
+
+    @staticmethod
+    async def submit(session: AgentSession, task: Which, decision: Decision, *, by: str = "", via: str = "") -> None:
+        """Decide one task. The first decision wins."""
+        await HITL.submit_all(session, {_name(task): decision}, by=by, via=via)
+
+    @staticmethod
+    async def submit_all(
+        session: AgentSession, decisions: Mapping[str, Decision], *, by: str = "", via: str = ""
+    ) -> None:
+        """Decide several tasks (by call_uuid or fingerprint), all or nothing."""
+        while True:  # refused because something came in between: look again, and decide or refuse on what is now
+            trace = await session.trace()
+            facts: list[Event] = []
+            for which, decision in decisions.items():
+                state, task = await _waiting(session, trace, which)
+                facts += await _facts(session, trace, state, task, decision, by, via)
+            if not facts or await session.engine.store.append(session.id, facts, after=trace.seq):
+                return
+
+    @staticmethod
+    async def approve(session: AgentSession, task: Which, *, by: str = "", always_allow: bool = False) -> None:
+        """Let the call run as it was shown."""
+        await HITL.submit(session, task, HITLDecision.approve(always_allow=always_allow), by=by)
+
+    @staticmethod
+    async def reject(session: AgentSession, task: Which, comment: str = "", *, by: str = "") -> None:
+        """Refuse the call."""
+        await HITL.submit(session, task, HITLDecision.reject(comment), by=by)
+
+    @staticmethod
+    async def skip(session: AgentSession, task: Which, comment: str = "", *, by: str = "", done: bool = False) -> None:
+        """Go on without the call."""
+        await HITL.submit(session, task, HITLDecision.skip(comment, done=done), by=by)
+
+
+def _name(task: Which) -> str:
+    return task.fingerprint if isinstance(task, HITLTask) else task
+
+
+async def _facts(
+    session: AgentSession, trace: Trace, state: CallState, task: HITLTask, decision: Decision, by: str, via: str
+) -> list[Event]:
+    """What this decision adds to the journal. Raises what refuses it."""
+    now = session.engine.clock.now()
+    if expired(task, now):
+        expiry = replace(expiry_of(task), run_id=task.run_id, at=now)
+        await session.engine.store.append(session.id, expiry, after=trace.seq)
+        raise TaskExpired
+    if not fits(task.kind, decision):
+        raise NotApplicable(f"A task of the kind {task.kind!r} does not take {decision.action!r}.")
+    more: list[Event] = []
+    if isinstance(decision, Approve):
+        decision, more = await _approval(session, trace, state, task, decision, by)
+    submitted = HITLSubmitted(task.fingerprint, decision, by, via, key=task.fingerprint)
+    return [replace(fact, run_id=task.run_id, at=now) for fact in (submitted, *more)]
+
+
+async def _waiting(session: AgentSession, trace: Trace, which: str) -> tuple[CallState, HITLTask]:
+    """The open call and its waiting task. Raises UnknownTask, or AlreadyDecided for one that waits no more."""
+    for state in trace.batch:
+        if state.task and which in (state.task.fingerprint, state.task.call_uuid):
+            if not state.waiting:
+                raise AlreadyDecided
+            return state, state.task
+    for event in await session.engine.store.read(session.id):  # a late click is worth an exact answer
+        if isinstance(event, HITLPending) and any(which in (t.fingerprint, t.call_uuid) for t in event.tasks):
+            raise AlreadyDecided
+    raise UnknownTask
+
+
+async def _approval(
+    session: AgentSession, trace: Trace, state: CallState, task: HITLTask, decision: Approve, by: str
+) -> tuple[Approve, list[Event]]:
+    """Check an approval, and what goes with it: what the tool sees for edited arguments, the rule to remember."""
+    args = edited(task.args, decision)
+    facts: list[Event] = []
+    if decision.modified_args is not None:
+        _encodable(args)
+        if canonical(args) == canonical(task.args):
+            decision = replace(decision, modified_args=None, replace_args=False)
+        else:
+            facts += await _checked_edit(session, trace, state, args)
+    if not decision.always_allow:
+        return decision, facts
+    if not task.may_always:
+        raise NotApplicable("An allow rule would not let this call through, so it can only be approved once.")
+    remember = session.engine.hitl_interceptor.remember
+    if rule := remember(task.tool_name, args) if remember else None:
+        why = f"always allow #{task.short_id}"
+        facts.append(RuleChanged("added", rule, by, why, key=f"always:{task.fingerprint}"))
+    return decision, facts
+
+
+def _encodable(args: Args) -> None:
+    try:
+        canonical(args).encode("utf-8")
+    except (TypeError, ValueError) as error:
+        raise InvalidArguments(f"The edited arguments cannot be written as JSON: {error}") from error
+
+
+async def _checked_edit(session: AgentSession, trace: Trace, state: CallState, args: Args) -> list[Event]:
+    """Judge an edited call as it would run: by the schema, by what the tool sees, and by the rules that refuse."""
+    engine, call = session.engine, replace(state.call, args=args)
+    gate = (await engine.policy(session.id)).gate
+    tool = gate.tools.get(call.name)
+    if tool is None:
+        raise InvalidArguments(f"The tool {call.name} is not there any more.")
+    if problem := tool.check(args):
+        raise InvalidArguments(problem)
+    found = await engine.inspect(session, call.name, args)
+    if found and found.problem:
+        raise InvalidArguments(found.problem)
+    if denied := refusal(gate, trace, call):
+        raise DeniedByPolicy(denied.reason)
+    if (verdict := judge(gate, trace, call, lambda _: found)).effect == "deny":
+        raise DeniedByPolicy(verdict.reason)
+    return [Inspected(call.call_uuid, digest(canonical(args)), found)] if found else []

@@ -1,0 +1,78 @@
+"""One session's journal as the engine holds it: what was read so far, added up, and appends that keep it in step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from harness_core.events import Event
+from harness_core.ports import SessionStore
+from harness_core.session import Folder, Trace
+
+
+class Journal:
+    """The facts of a session up to `seq`, folded. `told` notes that others append; a quiet journal costs no read."""
+
+    def __init__(self, store: SessionStore, session_id: str) -> None:
+        self._store = store
+        self.session_id = session_id
+        self._folder = Folder()
+        self._trace: Trace | None = None
+        self.seq = 0
+        self._known = 0
+        self.loaded = False
+
+    @classmethod
+    async def open(cls, store: SessionStore, session_id: str) -> Journal:
+        """Read the session as far as its present state needs."""
+        journal = cls(store, session_id)
+        await journal.load()
+        return journal
+
+    async def load(self) -> None:
+        """Read for the first time. A journal that is told of appends meanwhile will read those later."""
+        self.take(await self._store.open(self.session_id))
+        self.loaded = True
+
+    @property
+    def trace(self) -> Trace:
+        """The sum of what was read."""
+        if self._trace is None:
+            self._trace = self._folder.trace()
+        return self._trace
+
+    @property
+    def behind(self) -> bool:
+        """Whether somebody is known to have appended what was not read yet."""
+        return self._known > self.seq
+
+    def told(self, seq: int) -> None:
+        """Somebody appended up to this seq."""
+        self._known = max(self._known, seq)
+
+    async def catch_up(self) -> Trace:
+        """Read what others appended meanwhile."""
+        while self.behind:
+            known = self._known
+            self.take(await self._store.read(self.session_id, self.seq))
+            if self._known == known:  # nobody told of more while we read
+                self._known = self.seq
+        return self.trace
+
+    async def append(self, events: Sequence[Event], *, fence: int | None, guarded: bool = False) -> tuple[Event, ...]:
+        """Append facts; guarded, only if nothing else came in between. Returns them as stored, or () if refused."""
+        stored = await self._store.append(self.session_id, events, after=self.seq if guarded else None, fence=fence)
+        if stored and (stored[0].seq or 0) <= self.seq + 1:
+            self.take(stored)
+        else:  # somebody else was here: refused, or theirs comes first
+            self.told(self.seq + 1)
+            await self.catch_up()
+        return stored
+
+    def take(self, events: Sequence[Event]) -> None:
+        """Add facts, each once: two readers of one journal may bring the same ones."""
+        for event in events:
+            if (event.seq or 0) > self.seq:
+                self._folder.add(event)
+                self.seq = event.seq or self.seq
+                self._trace = None
+        self._known = max(self._known, self.seq)

@@ -1,0 +1,107 @@
+"""Who watches a session, and what each watcher sees: one request from its RunStart to exactly one RunEnd."""
+
+from __future__ import annotations
+
+import asyncio
+
+from harness_core.events import Event, HITLPending, ReasonEnd, RunEnd, RunStart
+from harness_core.journal import Journal
+from harness_core.session import Trace
+
+
+class Watcher:
+    """One stream. prompt_seq: the prompt that it brought, so that it does not end before that was taken up."""
+
+    def __init__(self, prompt_seq: int | None = None) -> None:
+        self.prompt_seq = prompt_seq
+        self.queue: asyncio.Queue[Event | BaseException] = asyncio.Queue()
+        self.done = False
+        self._started = False
+        self._shown_pending = False
+
+    def push(self, event: Event, trace: Trace) -> None:
+        """Show an event. A stream that joins late begins with a passing RunStart all the same."""
+        if self.done:
+            return
+        if isinstance(event, RunEnd) and self._still_in(trace):
+            return  # the run that ended is not the one that takes up this stream's prompt
+        if not self._started and not isinstance(event, RunStart):
+            self.queue.put_nowait(_passing_start(event, trace))
+        self._started = True
+        self._shown_pending = self._shown_pending or isinstance(event, HITLPending)
+        if isinstance(event, ReasonEnd):
+            self._shown_pending = False
+        self.queue.put_nowait(event)
+        self.done = isinstance(event, RunEnd)
+
+    def finish(self, trace: Trace, now: float) -> None:
+        """The session rests: end this request with what it rests on."""
+        if self.done:
+            return
+        sid = trace.session_id
+        if trace.run is None:
+            self.push(RunEnd("completed", trace.answer, session_id=sid, at=now), trace)
+            return
+        run_id = trace.run.run_id
+        if not self._shown_pending:
+            self.push(HITLPending(trace.pending, session_id=sid, run_id=run_id, at=now), trace)
+        self.push(RunEnd("pending", waiting_for(trace), session_id=sid, run_id=run_id, at=now), trace)
+
+    def fail(self, error: BaseException) -> None:
+        """The engine could not go on; whoever watches must know."""
+        if not self.done:
+            self.done = True
+            self.queue.put_nowait(error)
+
+    def _still_in(self, trace: Trace) -> bool:
+        return trace.run is None and any(p.seq == self.prompt_seq for p in trace.inbox)
+
+
+def waiting_for(trace: Trace) -> str:
+    """What a suspended session waits for, in one line."""
+    tasks = ", ".join(f"{t.tool_name} #{t.short_id}" for t in trace.pending)
+    return f"Waiting for a decision on {tasks}."
+
+
+def _passing_start(event: Event, trace: Trace) -> RunStart:
+    run = trace.run
+    return RunStart(
+        run.run_id if run else event.run_id,
+        attempt=run.attempt if run else 1,
+        resumed=run is not None,
+        requested_by=run.requested_by if run else "",
+        session_id=event.session_id,
+        at=event.at,
+    )
+
+
+class Live:
+    """A session that somebody works on in this process. woken: look (again). stopping: set by a StopRequested."""
+
+    def __init__(self, session_id: str) -> None:
+        self.session_id = session_id
+        self.watchers: list[Watcher] = []
+        self.woken = True
+        self.stopping = asyncio.Event()
+        self.followed: Journal | None = None
+        self.task: asyncio.Task[None] | None = None
+
+    def publish(self, event: Event, trace: Trace) -> None:
+        """Show an event to everybody."""
+        for watcher in self.watchers:
+            watcher.push(event, trace)
+
+    def finish(self, trace: Trace, now: float) -> None:
+        """End the requests that have not ended."""
+        for watcher in self.watchers:
+            watcher.finish(trace, now)
+
+    def fail(self, error: BaseException) -> None:
+        """Tell everybody that it failed."""
+        for watcher in self.watchers:
+            watcher.fail(error)
+
+    @property
+    def watched(self) -> bool:
+        """Whether a request waits for its end."""
+        return any(not w.done for w in self.watchers)

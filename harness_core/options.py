@@ -1,0 +1,41 @@
+"""What an engine can be told, with its defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from harness_core.steps import Expiry, Policy
+
+DEFAULT_TOOLS: Final = ("read", "write", "edit", "ls", "bash", "hitl")
+
+SYSTEM_PROMPT: Final = """\
+You are an agent that works with tools in one workspace folder. Paths are relative to it.
+Some calls are put to a person before they run; the result of a call says what was decided, by whom, and whether
+anything ran. Believe the result, not your intention. A rejected call must not be tried again in other words.
+Answer in Markdown, briefly."""
+
+
+@dataclass(frozen=True, slots=True)
+class HarnessOptions:
+    """Options of an engine.
+
+    hitl_enabled: whether calls can be put to a person at all (off by default; then asking calls are refused).
+    max_steps: model messages per run. model_retries: attempts of one model request. model_timeout: seconds.
+    parallel: how many repeatable neighbours run at the same time. expiries: how long tasks wait, per tool.
+    workspace_for: the folder of a session, if not the one shared by all. adjust: lets the host change the policy of a
+    session; awaited afresh at each step.
+    """
+
+    hitl_enabled: bool = False
+    system_prompt: str = SYSTEM_PROMPT
+    max_steps: int = 20
+    model_retries: int = 3
+    model_timeout: float = 300.0
+    parallel: int = 4
+    agent: str = ""
+    expiries: Mapping[str, Expiry] = field(default_factory=dict)
+    workspace_for: Callable[[str], Path] | None = None
+    adjust: Callable[[str, Policy], Awaitable[Policy]] | None = None

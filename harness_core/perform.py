@@ -1,0 +1,377 @@
+"""Does one step and records what came of it.  Owns no policy: what to do was decided before."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from harness_core import results
+from harness_core.calls import normalise, valid_text
+from harness_core.errors import LeaseLost, ModelError, ToolFailed
+from harness_core.events import (
+    ActionEnd,
+    ActionStart,
+    ContextSize,
+    Event,
+    HITLPending,
+    Inspected,
+    ModelFailed,
+    ReasonDelta,
+    ReasonEnd,
+    ReasonStart,
+    RunEnd,
+    RunStart,
+    ToolCallEnd,
+    ToolCallStart,
+)
+from harness_core.journal import Journal
+from harness_core.live import Live
+from harness_core.masking import mask
+from harness_core.ports import (
+    ChatModel,
+    Clock,
+    Lease,
+    ModelReply,
+    ModelRequest,
+    TextDelta,
+    Tool,
+    ToolContext,
+    ToolSpec,
+)
+from harness_core.steps import Act, Apply, Begin, Cleared, Close, End, Look, Policy, Reason, Settle, Step, Suspend
+from harness_core.types import Args, Deadline, Inspection, ToolCall, ToolResult, canonical, digest
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+FIRST_BACKOFF: Final = 1.0  # seconds before the second attempt of a model request; doubled for each further one
+LONGEST_BACKOFF: Final = 30.0
+INSPECT_TIMEOUT: Final = 15.0  # seconds that looking may take
+LEASE_CHECK: Final = 0.5  # seconds between two looks at whether the lease still holds, while something runs
+
+# What a stream shows of the facts; the others are for the record.
+STREAMED: Final = frozenset(
+    {"RunStart", "ReasonEnd", "HITLPending", "HITLDecided", "ToolCallStart", "ToolCallEnd", "RunEnd"}
+)
+
+
+class Interrupted(Exception):
+    """A stop was requested while something ran."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What an engine works with."""
+
+    model: ChatModel
+    tools: Mapping[str, Tool]
+    specs: tuple[ToolSpec, ...]
+    system: str
+    clock: Clock
+    workspace: Callable[[str], Path]
+    model_timeout: float
+    parallel: int
+    new_id: Callable[[], str]
+    approved: Callable[[str, Args], Awaitable[None]]
+
+
+class Performer:
+    """Performs the steps of one session while its lease is held."""
+
+    def __init__(self, around: Surroundings, journal: Journal, lease: Lease, live: Live) -> None:
+        self._around = around
+        self._journal = journal
+        self._lease = lease
+        self._live = live
+        self._acting = 0  # the step whose ActionStart was shown, 0 for none
+        self._ending: list[Event] = []
+
+    async def perform(self, step: Step, policy: Policy) -> None:
+        """Do it. Whatever is refused because something else came first is simply decided again."""
+        match step:
+            case Begin():
+                await self._begin(step, policy)
+            case Reason():
+                await self._reason(step)
+            case Look():
+                await self._look(step)
+            case Settle(facts=facts):
+                await self._record(facts, guarded=True)
+            case Suspend(tasks=tasks, rulings=rulings):
+                await self._record((*rulings, HITLPending(tasks)), guarded=True)
+            case Apply():
+                await self._apply(step)
+            case Act():
+                await self._act(step)
+            case Close(call=call, end=end, rulings=rulings):
+                self._show_action_start()
+                self._show(ToolCallStart(call))
+                await self._record((*rulings, end))
+                self._show_action_end()
+            case End():
+                await self._end(step)
+
+    async def go_on(self, policy: Policy) -> bool:
+        """Record that a run goes on here: after decisions with the same attempt, else as a takeover."""
+        run = self._journal.trace.run
+        assert run is not None
+        start = RunStart(
+            run.run_id,
+            attempt=run.attempt if run.suspended else run.attempt + 1,
+            resumed=True,
+            requested_by=run.requested_by,
+            policy_digest=policy.digest,
+            prompt_digest=policy.prompt_digest,
+        )
+        return bool(await self._record((start,), guarded=True))
+
+    def flush(self) -> None:
+        """Show the end of a run. Held back until the lease is free, so that whoever sees it can go on elsewhere."""
+        for event in self._ending:
+            self._live.publish(event, self._journal.trace)
+        self._ending = []
+
+    # -- the steps -----------------------------------------------------------------------------------------------------
+
+    async def _begin(self, step: Begin, policy: Policy) -> None:
+        self.flush()
+        start = RunStart(
+            self._around.new_id(),
+            requested_by=step.prompt.by,
+            policy_digest=policy.digest,
+            prompt_digest=policy.prompt_digest,
+        )
+        await self._record((start,), guarded=True)
+
+    async def _reason(self, step: Reason) -> None:
+        around, trace = self._around, self._journal.trace
+        request = ModelRequest(around.system, trace.context, around.specs)
+        self._show(ContextSize(len(request.messages)))
+        self._show(ReasonStart(step.step, step.attempt))
+        try:
+            reply = await self._interruptibly(self._ask(request, step.attempt))
+        except Interrupted:
+            return
+        except ModelError as error:
+            await self._record((ModelFailed(error.kind, step.attempt, step.step, mask(str(error)), trace.seq),))
+            wait = error.retry_after or min(FIRST_BACKOFF * 2 ** (step.attempt - 1), LONGEST_BACKOFF)
+            await self._pause(min(wait, LONGEST_BACKOFF))
+            return
+        run_id = trace.run.run_id if trace.run else ""
+        calls = normalise(((c.name, c.arguments, c.id) for c in reply.calls), run_id, step.step, reply.finish_reason)
+        text, finish = valid_text(reply.text), reply.finish_reason
+        await self._record((ReasonEnd(text, calls, reply.usage, finish, trace.seq, step.step, step.attempt),))
+
+    async def _look(self, step: Look) -> None:
+        found = await asyncio.gather(*(self._inspect(call, args) for call, args in step.at))
+        facts = [
+            Inspected(call.call_uuid, digest(canonical(args)), seen)
+            for (call, args), seen in zip(step.at, found, strict=True)
+        ]
+        await self._record(facts)
+
+    async def _apply(self, step: Apply) -> None:
+        for tool, args in step.approvals:
+            await self._around.approved(tool, args)
+        await self._record(step.facts, guarded=True)
+
+    async def _act(self, step: Act) -> None:
+        if changed := await self._changed(step.cleared):
+            self._show_action_start()
+            for c in changed:
+                self._show(ToolCallStart(c.call, c.args))
+            await self._record([results.not_run(c.call, results.CHANGED) for c in changed])
+            self._show_action_end()
+            return
+        if not self._lease.valid():
+            raise LeaseLost
+        cleared = step.cleared[: self._around.parallel]
+        facts: list[Event] = []
+        for c in cleared:
+            facts += [*c.rulings, ToolCallStart(c.call, c.args if c.args != c.call.args else None)]
+        began = self._around.clock.monotonic()
+        if not await self._record(facts, guarded=True, before=self._show_action_start):
+            return
+        ends = await self._run_all(cleared)
+        seconds = round(self._around.clock.monotonic() - began, 3)
+        await self._record([replace(end, seconds=seconds) for end in ends])
+        self._show_action_end()
+
+    async def _end(self, step: End) -> None:
+        end = RunEnd(step.status, step.answer, step.limit, step.withdrawn)
+        if not step.quiet:
+            await self._record((*step.ends, end), guarded=True)
+        else:
+            await self._record((*step.ends, end), guarded=True, show=frozenset({"RunEnd"}))
+
+    # -- models and tools ----------------------------------------------------------------------------------------------
+
+    async def _ask(self, request: ModelRequest, attempt: int) -> ModelReply:
+        around = self._around
+        deadline = Deadline(around.clock.monotonic() + around.model_timeout)
+        reply: ModelReply | None = None
+        try:
+            async with asyncio.timeout(around.model_timeout):
+                stream: AsyncIterator[TextDelta | ModelReply] = around.model.stream(request, deadline)
+                async for piece in stream:
+                    if isinstance(piece, TextDelta):
+                        self._show(ReasonDelta(piece.text))
+                    else:
+                        reply = piece
+        except ModelError:
+            raise
+        except TimeoutError as error:
+            raise ModelError("timeout", f"no answer within {around.model_timeout:.0f} s") from error
+        except Exception as error:  # an adapter's fault is the model's failure, and is put on record as one
+            log.warning("the model failed", exc_info=error)
+            raise ModelError("server", f"{type(error).__name__}: {error}") from error
+        if reply is None:
+            raise ModelError("bad_reply", "the stream ended without a message")
+        return reply
+
+    async def _inspect(self, call: ToolCall, args: Args) -> Inspection:
+        tool = self._around.tools[call.name]
+        try:
+            async with asyncio.timeout(INSPECT_TIMEOUT):
+                return await tool.inspect(args, self._context(call, INSPECT_TIMEOUT))
+        except Exception as error:  # what cannot be looked at cannot be judged, so the model is told instead
+            why = "it took too long" if isinstance(error, TimeoutError) else f"{type(error).__name__}: {error}"
+            return Inspection(problem=f"The call could not be inspected: {mask(why)}")
+
+    async def _changed(self, cleared: Sequence[Cleared]) -> Sequence[Cleared]:
+        """The calls for which the world is not what it was when they were judged and shown."""
+        changed = []
+        for c in cleared:
+            state = self._journal.trace.of(c.call.call_uuid)
+            judged_on = state.inspection(c.args) if state else None
+            if judged_on is not None and judged_on != await self._inspect(c.call, c.args):
+                changed.append(c)
+        return changed
+
+    async def _run_all(self, cleared: Sequence[Cleared]) -> Sequence[ToolCallEnd]:
+        tasks = [asyncio.ensure_future(self._run(c)) for c in cleared]
+        try:
+            await self._interruptibly(asyncio.wait(tasks))
+        except Interrupted:
+            pass  # each call says below what became of it
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        return [
+            results.unknown(c.call, "it was stopped while it ran") if task.cancelled() else task.result()
+            for c, task in zip(cleared, tasks, strict=True)
+        ]
+
+    async def _run(self, cleared: Cleared) -> ToolCallEnd:
+        tool = self._around.tools[cleared.call.name]
+        try:
+            async with asyncio.timeout(tool.timeout):
+                result = await tool.run(cleared.args, self._context(cleared.call, tool.timeout))
+        except TimeoutError:
+            result = ToolResult(f"The tool took longer than its {tool.timeout:.0f} s and was stopped.", "error")
+        except ToolFailed as error:
+            result = ToolResult(str(error), "error")
+        except Exception as error:  # a tool's fault is a result that the model can act on
+            log.warning("the tool %s failed", cleared.call.name, exc_info=error)
+            result = ToolResult(f"{type(error).__name__}: {error}", "error")
+        content = cleared.note + (valid_text(result.content) or "(no output)")
+        return ToolCallEnd(cleared.call.call_uuid, content, result.outcome)
+
+    def _context(self, call: ToolCall, seconds: float) -> ToolContext:
+        clock, session_id = self._around.clock, self._journal.session_id
+        deadline = Deadline(clock.monotonic() + seconds)
+        return ToolContext(session_id, call.call_uuid, self._around.workspace(session_id), deadline, clock)
+
+    # -- waiting -------------------------------------------------------------------------------------------------------
+
+    async def _interruptibly(self, work: Coroutine[Any, Any, T]) -> T:
+        """Wait for the work, a stop, or the loss of the lease, whichever comes first; the work never outlives this."""
+        task = asyncio.ensure_future(work)
+        stop = asyncio.ensure_future(self._live.stopping.wait())
+        lost = asyncio.ensure_future(self._lease_lost())
+        try:
+            await asyncio.wait({task, stop, lost}, return_when=asyncio.FIRST_COMPLETED)
+            if task.done():
+                return task.result()
+            raise LeaseLost if lost.done() else Interrupted
+        finally:
+            for waiting in (task, stop, lost):
+                waiting.cancel()
+            await asyncio.gather(task, stop, lost, return_exceptions=True)
+
+    async def _lease_lost(self) -> None:
+        # The heartbeat is another thread's work, so there is nothing to be told by: look now and then.
+        while self._lease.valid():  # noqa: ASYNC110
+            await asyncio.sleep(LEASE_CHECK)
+
+    async def _pause(self, seconds: float) -> None:
+        try:
+            await self._interruptibly(self._sleep(seconds))
+        except Interrupted:
+            return
+
+    async def _sleep(self, seconds: float) -> None:
+        await self._around.clock.sleep(seconds)
+
+    # -- recording and showing -----------------------------------------------------------------------------------------
+
+    async def _record(
+        self,
+        events: Sequence[Event],
+        *,
+        guarded: bool = False,
+        before: Callable[[], None] | None = None,
+        show: frozenset[str] = STREAMED,
+    ) -> bool:
+        trace = self._journal.trace
+        run_id = trace.run.run_id if trace.run else ""
+        now = self._around.clock.now()
+        stamped = [replace(e, run_id=e.run_id or run_id, at=now) for e in events]
+        stored = await self._journal.append(stamped, fence=self._lease.fence, guarded=guarded)
+        if stored and before:
+            before()
+        for event in stored:
+            if type(event).__name__ not in show:
+                continue
+            if isinstance(event, RunEnd):
+                self._show_action_end()
+                self._ending.append(event)
+            else:
+                self._live.publish(event, self._journal.trace)
+        return bool(stored)
+
+    def _show(self, event: Event) -> None:
+        trace = self._journal.trace
+        run_id = trace.run.run_id if trace.run else ""
+        passing = replace(event, session_id=trace.session_id, run_id=run_id, at=self._around.clock.now())
+        self._live.publish(passing, trace)
+
+    def _show_action_start(self) -> None:
+        run = self._journal.trace.run
+        if run and run.last and self._acting != run.last.step:
+            self._acting = run.last.step
+            self._show(ActionStart(run.last.step, run.last.calls))
+
+    def _show_action_end(self) -> None:
+        run = self._journal.trace.run
+        if self._acting and not self._journal.trace.batch:
+            calls = run.last.calls if run and run.last else ()
+            self._show(ActionEnd(self._acting, calls))
+            self._acting = 0
+
+
+async def call_back(callbacks: Sequence[Callable[[str, Args], Awaitable[None] | None]], tool: str, args: Args) -> None:
+    """Tell everybody who asked to be told of an *always allow*. Their faults are logged, and change nothing."""
+    for callback in callbacks:
+        try:
+            done = callback(tool, args)
+            if inspect.isawaitable(done):
+                await done
+        except Exception:
+            log.exception("an on_approved callback failed for %s", tool)

@@ -1,0 +1,87 @@
+"""The loop without its effects: from what is, what to do next.  Pure.
+
+How to read this.  A session is a list of facts, a Trace is their sum, and `next_step` answers one question: *given this
+trace, this policy and this moment, what is the one thing to do now?*  The engine does it and appends what came of it,
+then asks again.  There is no other state: a restart, a resume after a click, a takeover by another machine and the
+first run are the same question put to the same list.
+
+A run moves through its batches.  The model's message opens a batch; each call of it *stands* somewhere:
+
+    broken      it cannot work: no such tool, arguments that do not fit, the tool itself says so
+    unseen      judging needs what the tool sees of the world, and it has not looked yet
+    refused     a rule, a hook or an earlier reject says no
+    held        it must be put to a person, and has not been
+    waiting     a person has been asked
+    lost        it was started and nobody saw the end
+    settled     a person, or the clock, decided, and it does not run
+    clear       it may run
+    ended       it has its result
+
+and the batch as a whole does the first of these that applies, because the order is the safety argument:
+
+    1. a person's end (a reject that ends the run, an expiry that halts)     End
+    2. anything unseen                                                       Look
+    3. what rules or the clock settle about waiting calls                    Settle
+    4. anything held                                                         Suspend      nothing has run yet
+    5. anything waiting                                                      Rest         nothing runs while it waits
+    6. decisions not yet on record as applied                                Apply
+    7. the next open call in model order                                     Act or Close
+
+So nothing of a batch runs while anything of it is undecided.  Once its first call has started, asking is over: later
+rules may only deny (4 and 5 then arise only from a lost call, which is a new question about the world).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from harness_core import results
+from harness_core.batch import batch_step, left_open
+from harness_core.errors import PASSING_MODEL_ERRORS
+from harness_core.session import Run, Trace
+from harness_core.steps import Begin, End, Policy, Reason, Rest, Settle, Step
+
+MAX_TAKEOVERS: Final = 3  # of a run that does not rest, without a new fact in between: something kills whoever takes it
+
+
+def next_step(trace: Trace, policy: Policy, now: float) -> Step:
+    """The one thing to do now. now: seconds since the epoch."""
+    run = trace.run
+    if run is None:
+        return Begin(trace.inbox[0]) if trace.inbox else Rest()
+    if run.stop:
+        return _stopped(trace, run)
+    if run.takeovers >= MAX_TAKEOVERS:
+        text = f"This run was taken over {MAX_TAKEOVERS} times without getting any further, so it was given up."
+        return End("failed", text, ends=left_open(trace, "the run was given up"))
+    if trace.batch:
+        return batch_step(trace, run, policy, now)
+    if run.failures and _hopeless(run, policy):
+        return End("failed", f"The model did not answer: {run.failures[-1].message}")
+    if run.last and not run.last.calls and not trace.inbox:
+        return End("completed", run.last.text)
+    if run.steps >= policy.max_steps:
+        said = run.last.text.strip() if run.last else ""
+        text = f"Stopped at the limit of {policy.max_steps} steps." + (f" So far: {said}" if said else "")
+        return End("limited", text, limit="steps")
+    return Reason(run.steps + 1, len(run.failures) + 1)
+
+
+def needs_start(step: Step, run: Run | None, started: bool) -> bool:
+    """Whether the run must record that it goes on before it does this step: after a suspension, and (not `started`)
+    when somebody else did the step before. What only closes a suspended run needs no start.
+    """
+    if run is None or isinstance(step, (Begin, Rest, Settle)):
+        return False
+    return not isinstance(step, End) if run.suspended else not started
+
+
+def _stopped(trace: Trace, run: Run) -> End:
+    by = results.who(run.stop.by if run.stop else "")
+    last = run.stop.seq or 0 if run.stop else 0
+    withdrawn = tuple(p.ref for p in trace.inbox if max(run.began, run.upto) < (p.seq or 0) < last and p.ref)
+    return End("stopped", f"Stopped by {by}.", ends=left_open(trace, f"{by} stopped the run"), withdrawn=withdrawn)
+
+
+def _hopeless(run: Run, policy: Policy) -> bool:
+    return run.failures[-1].kind not in PASSING_MODEL_ERRORS or len(run.failures) >= policy.model_attempts

@@ -1,0 +1,110 @@
+"""What the model reads about a call that a person, a rule or the clock decided.  Pure.
+
+Each text says what happened, who decided, and whether anything ran; the model must never take one outcome for another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from harness_core.events import HITLSubmitted, ToolCallEnd
+from harness_core.hitl import Approve, Expired, Happened, Reject, Skip
+from harness_core.types import Args, Outcome, ToolCall, canonical
+
+
+def who(by: str) -> str:
+    """A name for the sentence, also where nobody is named."""
+    return by or "a person"
+
+
+def rejection(comment: str | None, by: str) -> str:
+    """The reviewer's comment, or a default that names who."""
+    return (comment or "").strip() or f"Rejected by {who(by)}."
+
+
+def decided_end(call: ToolCall, submitted: HITLSubmitted) -> ToolCallEnd | None:
+    """The result of a call that its decision ends without running; None if the decision lets it run."""
+    by = who(submitted.by)
+    match submitted.decision:
+        case Reject(comment=comment):
+            reason = (comment or "").strip()
+            text = f"Rejected by {by}. The call was not run." + (f" Reason: {reason}" if reason else "")
+            return _end(call, text, "rejected")
+        case Skip(comment=comment, done=True):
+            came = (comment or "").strip()
+            text = f"Done by hand by {by}; the tool itself was not run. "
+            return _end(
+                call, text + (f"What came of it: {came}" if came else "They did not say what came of it."), "skipped"
+            )
+        case Skip(comment=comment):
+            said = (comment or "").strip()
+            return _end(
+                call, f"Left out by {by}; nothing was done." + (f" They said: {said}" if said else ""), "skipped"
+            )
+        case Happened(result=result):
+            text = f"It had happened already, says {by}."
+            return _end(call, text + (f" What came of it: {result}" if result else ""), "ok")
+        case Expired():
+            return _end(
+                call, "Nobody decided in time, so this call expired. It was not run, and nobody rejected it.", "expired"
+            )
+        case _:
+            return None
+
+
+def edited_note(by: str, args: Args) -> str:
+    """The line that tells the model which arguments an edited call was run with."""
+    return f"[{who(by)} changed the arguments before approving; it was run with {canonical(args)}]\n"
+
+
+def is_edit(submitted: HITLSubmitted | None, shown: Args, effective: Args) -> bool:
+    """Whether a person really changed something; an edit that changes nothing is a plain approval."""
+    if submitted is None or not isinstance(submitted.decision, Approve):
+        return False
+    return canonical(shown) != canonical(effective)
+
+
+def denied(call: ToolCall, reason: str) -> ToolCallEnd:
+    """Refused by a rule or a hook."""
+    return _end(call, f"Denied: {reason}", "denied")
+
+
+def nobody_to_ask(call: ToolCall, reason: str) -> ToolCallEnd:
+    """It would have to ask, and approvals are off."""
+    text = f"Denied: {reason}, and approvals are off, so nobody can be asked. Only an allow rule lets it run."
+    return _end(call, text, "denied")
+
+
+def rejected_again(call: ToolCall, by: str) -> ToolCallEnd:
+    """The same effect was rejected in this run."""
+    text = f"{who(by)} has rejected exactly this before. It was not run, and nobody was asked again. Do something else."
+    return _end(call, text, "rejected")
+
+
+def unusable(call: ToolCall, problem: str) -> ToolCallEnd:
+    """The call cannot work as it stands."""
+    return _end(call, problem, "error")
+
+
+def no_such_tool(call: ToolCall, names: Iterable[str]) -> ToolCallEnd:
+    """The model named a tool that is not there."""
+    return _end(call, f"There is no tool “{call.name[:80]}”. There are: {', '.join(names)}.", "error")
+
+
+def unknown(call: ToolCall, why: str = "the process ended while it ran") -> ToolCallEnd:
+    """Started, and nobody saw the end."""
+    return _end(
+        call, f"Unknown outcome: {why}. It may or may not have happened; check before you repeat it.", "unknown"
+    )
+
+
+def not_run(call: ToolCall, why: str) -> ToolCallEnd:
+    """Never started."""
+    return _end(call, f"Not run: {why}.", "not_run")
+
+
+CHANGED = "what it rests on has changed since it was shown. Look again, then ask anew"
+
+
+def _end(call: ToolCall, content: str, outcome: Outcome) -> ToolCallEnd:
+    return ToolCallEnd(call.call_uuid, content, outcome)

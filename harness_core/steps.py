@@ -1,0 +1,133 @@
+"""What there is to do, as values, and the policy that it rests on.  Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from harness_core.events import Event, HITLDecided, HookRuled, Prompted, ToolCallEnd
+from harness_core.hitl import HITLTask
+from harness_core.permissions.judge import Gate
+from harness_core.types import Args, RunStatus, ToolCall
+
+
+@dataclass(frozen=True, slots=True)
+class Expiry:
+    """How long calls of a tool wait for a person, in seconds, and whether an expiry halts the run or is told."""
+
+    seconds: float
+    then: Literal["halt", "tell"] = "tell"
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """All that a step rests on, beside the trace. can_ask: approvals are on, and the agent has the tool `hitl`.
+
+    max_steps: model messages per run. model_attempts: of one model request. expiries: per tool; none waits for ever.
+    """
+
+    gate: Gate = field(default_factory=Gate)
+    can_ask: bool = True
+    max_steps: int = 20
+    model_attempts: int = 3
+    expiries: Mapping[str, Expiry] = field(default_factory=dict)
+    agent: str = ""
+    digest: str = ""
+    prompt_digest: str = ""
+
+
+# -- what to do --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """Begin a run for the oldest prompt."""
+
+    prompt: Prompted
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Ask the model."""
+
+    step: int
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """Let tools look at the world, for these calls with these arguments."""
+
+    at: tuple[tuple[ToolCall, Args], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Settle:
+    """Record what rules or the clock decide about waiting calls. The run may go on resting."""
+
+    facts: tuple[Event, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Suspend:
+    """Put these calls to a person."""
+
+    tasks: tuple[HITLTask, ...]
+    rulings: tuple[HookRuled, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """Record the decisions as they take effect. approvals: (tool, arguments) of those that said *always allow*."""
+
+    facts: tuple[HITLDecided, ...]
+    approvals: tuple[tuple[str, Args], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Cleared:
+    """A call that may run: the arguments that the tool gets, and the line that tells the model of an edit."""
+
+    call: ToolCall
+    args: Args
+    note: str = ""
+    rulings: tuple[HookRuled, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """Run these calls: one, or neighbours that are all repeatable, which may run at the same time."""
+
+    cleared: tuple[Cleared, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Close:
+    """Give a call its result without running it."""
+
+    call: ToolCall
+    end: ToolCallEnd
+    rulings: tuple[HookRuled, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """End the run. ends: results of the calls that it leaves open. quiet: the results are stored, not streamed."""
+
+    status: RunStatus
+    answer: str = ""
+    limit: str = ""
+    ends: tuple[ToolCallEnd, ...] = ()
+    withdrawn: tuple[str, ...] = ()
+    quiet: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """Nothing to do until a fact comes, or until this moment (seconds since the epoch)."""
+
+    until: float | None = None
+
+
+Step = Begin | Reason | Look | Settle | Suspend | Apply | Act | Close | End | Rest
