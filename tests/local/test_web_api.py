@@ -223,9 +223,7 @@ async def test_agent_sessions_are_refused_unless_switched_on(workspace: LocalWor
     }  # fmt: skip
 
 
-async def test_response_addresses_work_five_times_within_half_an_hour(
-    workspace: LocalWorkspace, clock: Clock
-) -> None:
+async def test_response_addresses_work_five_times_within_half_an_hour(workspace: LocalWorkspace, clock: Clock) -> None:
     from slack_sdk.webhook.async_client import AsyncWebhookClient
 
     hook = AsyncWebhookClient(workspace.world.response_url(people.BEN, people.GENERAL, None))

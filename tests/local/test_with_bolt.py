@@ -92,9 +92,7 @@ async def test_a_command_is_answered_by_ack_and_by_response_url(
         await workspace.wait_for(lambda w: w.messages(people.GENERAL))
 
     assert answer.ok
-    assert texts == [
-        f"a &amp;&amp; ping <http://x.io|x.io> <@{people.BEN}|ben> <#{people.OPS}|ops>"
-    ]
+    assert texts == [f"a &amp;&amp; ping <http://x.io|x.io> <@{people.BEN}|ben> <#{people.OPS}|ops>"]
     assert [m["text"] for m in workspace.ephemerals(people.BEN)] == ["by ack"]
     assert [m["text"] for m in workspace.messages(people.GENERAL)] == ["by address"]
 
