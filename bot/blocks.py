@@ -1,0 +1,262 @@
+"""Cards, answers and notices as Slack messages.  Pure.
+
+Untrusted text stands in rich_text_preformatted or plain_text, where nothing is parsed, or escaped in one line. What a
+model says is never sent with blocks, so that it cannot pose as a card.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final, Literal
+
+from bot import ids, kit, limits, modals, words
+from bot.ids import Action
+from bot.kit import Block
+from bot.limits import escape
+from bot.mrkdwn import to_messages
+from bot.shown import Shown, cut, one_line, shown_call, shown_change, shown_line
+from bot.view import Answer, Card, Closed, Decided, Lapsed, Notice, Ran, Waiting, may_always
+from harness_core.hitl import Approve, Decision, Expired, Happened, Reject, Rerun, Skip
+from harness_core.types import Outcome
+
+Message = dict[str, Any]
+
+_PERSON: Final = re.compile(r"[UW][A-Z0-9]{1,20}")
+_LAST_DATE: Final = 4_000_000_000.0  # seconds since the epoch; beyond it Slack shows no date
+_OUTCOMES: Final[Mapping[Outcome, str]] = {
+    "ok": "ran",
+    "error": "failed",
+    "denied": "denied by a rule",
+    "rejected": "rejected",
+    "skipped": "skipped",
+    "expired": "expired",
+    "unknown": "outcome unknown",
+    "not_run": "not run",
+}
+
+
+def card_message(card: Card) -> Message:
+    """The text and blocks of a card, within Slack's limits whatever the task holds, in every state."""
+    what = _what(card)
+    blocks = [_question(card), kit.preformatted(what.text), *_reasons(card)]
+    if isinstance(card.state, Waiting):
+        blocks += [*_buttons(card, what), _footer(card)]
+    else:
+        blocks.append(_outcome(card))
+    return {"text": line(card), "blocks": blocks, **QUIET}
+
+
+def answer_messages(answer: Answer) -> Sequence[Message]:
+    """The agent's answer, in as many messages as it takes; never with blocks."""
+    prefix = f"{person(answer.mention)} " if answer.mention else ""
+    return [{"text": text, **QUIET} for text in to_messages(answer.text, prefix=prefix)]
+
+
+def notice_message(notice: Notice) -> Message:
+    """A line of ours in the thread."""
+    return {"text": limits.clip_escaped(notice.text, limits.TEXT), **QUIET}
+
+
+def line(card: Card) -> str:
+    """The one line that notifications and screen readers get: what the card says, escaped and masked."""
+    what = limits.clip_escaped(one_line(_what(card).text, limits.LINE), limits.LINE)
+    whom = f" for {person(card.task.requested_by)}" if card.task.requested_by else ""
+    return f"{escape(_asked(card))}{whom} {what} · {_told(card)} · #{escape(card.task.short_id)}"
+
+
+def may_approve_by_word(card: Card) -> bool:
+    """Whether `!approve` is taken: not where the call must be read in full first, and not for an unknown outcome."""
+    return card.task.kind == "approve" and not _what(card).left_out
+
+
+def person(user: str) -> str:
+    """A person as mrkdwn shows them. What is no id of Slack's is shown as text."""
+    return f"<@{user}>" if _PERSON.fullmatch(user) else limits.clip_escaped(shown_line(user, 60), 60) or "somebody"
+
+
+# Nothing in what we post is to be unfurled, or to be made a mention or a link that we did not write.
+QUIET: Final[Mapping[str, Any]] = {"unfurl_links": False, "unfurl_media": False, "parse": "none"}
+
+
+# -- what a card consists of -------------------------------------------------------------------------------------------
+
+
+def _what(card: Card) -> Shown:
+    edited = card.approved_args
+    whole = shown_call(card.task) if edited is None else shown_change(card.task.args, edited)
+    return cut(whole, heaviest=limits.ARGUMENTS_WEIGHT)
+
+
+def _asked(card: Card) -> str:
+    tool = shown_line(card.task.tool_name, limits.TOOL_NAME, limits.TOOL_NAME * 6)
+    return words.question(tool, card.task.kind)
+
+
+def _question(card: Card) -> Block:
+    # A tool's name may come from anywhere, and mrkdwn cannot escape `*`: bold only what is ours.
+    asked = escape(_asked(card))
+    parts = [asked if "*" in asked or "`" in asked else f"*{asked}*"]
+    if card.task.requested_by:
+        parts.append(f"for {person(card.task.requested_by)}")
+    if card.approvers and isinstance(card.state, Waiting):
+        mentions = " ".join(person(user) for user in card.approvers[: limits.MENTIONS])
+        parts.append(f"· {mentions} please decide")
+    return kit.section(" ".join(parts))
+
+
+def _reasons(card: Card) -> list[Block]:
+    """Why it asks, and what the agent says about it: labelled, in plain text, and short."""
+    told = [("Sub-agent", card.task.agent, limits.TOOL_NAME, limits.TOOL_NAME * 6)]
+    told.append(("Asks because", card.task.comment, limits.REASON, limits.REASON_WEIGHT))
+    if isinstance(card.state, Waiting):
+        told.append(("Agent says", card.agent_says, limits.AGENT_SAYS, limits.AGENT_SAYS_WEIGHT))
+    lines = [f"{label}: {shown_line(text, most, heaviest)}" for label, text, most, heaviest in told if text.strip()]
+    return [kit.context(*(kit.plain(text) for text in lines))] if lines else []
+
+
+def _buttons(card: Card, what: Shown) -> list[Block]:
+    rows = [_first_row(card, what), _second_row(card)]
+    return [
+        {
+            "type": "actions",
+            "block_id": ids.block_id(card.task.fingerprint, card.revision, more=bool(number)),
+            "elements": row,
+        }
+        for number, row in enumerate(rows)
+        if row
+    ]
+
+
+def _first_row(card: Card, what: Shown) -> list[Block]:
+    unknown, row = card.task.kind == "unknown", []
+    if not what.left_out:
+        row.append(_button(card, "rerun", "Run again") if unknown else _button(card, "approve", "Approve", "primary"))
+    elif modals.review(card) is not None:
+        label = "Review & run again…" if unknown else "Review & approve…"
+        row.append(_button(card, "review", label, None if unknown else "primary"))
+    if unknown:
+        row += [_button(card, "happened", "It happened…"), _button(card, "skip", "Leave it out…")]
+    row.append(_button(card, "reject", "Reject…", "danger"))
+    if "edit" in card.features and not unknown:
+        row.append(_button(card, "edit", "Edit…"))
+    return row
+
+
+def _second_row(card: Card) -> list[Block]:
+    row = [] if card.task.kind == "unknown" else [_button(card, "skip", "Skip…")]
+    if may_always(card):
+        row.append(_button(card, "always", "Always allow here…"))
+    if "view" in card.features:
+        row.append(_button(card, "view", "View full"))
+    return row
+
+
+def _footer(card: Card) -> Block:
+    parts = _place(card)
+    if isinstance(card.state, Waiting) and card.state.votes:
+        more = max(card.state.wants - len(card.state.votes), 1)
+        parts.insert(0, f"approved by {_people(card.state.votes)}, {more} more needed")
+    if card.of > 1:
+        parts.append("nothing runs until all are decided")
+    parts.append(f"#{escape(card.task.short_id)}")
+    if card.task.expires_at is not None and 0 < card.task.expires_at < _LAST_DATE:
+        parts.append(f"expires {_date(card.task.expires_at, '{date_short_pretty} {time}')}")
+    return kit.context(kit.mrkdwn(" · ".join(parts)))
+
+
+def _place(card: Card) -> list[str]:
+    place = [f"{card.index} of {card.of}"] if card.of > 1 else []
+    return place + ([f"{card.alike[0]} of {card.alike[1]} alike"] if card.alike and card.alike[1] > 1 else [])
+
+
+def _outcome(card: Card) -> Block:
+    """The line that takes the place of the buttons. Without "waits for", approving one of two looks hung."""
+    comment = shown_line(_comment(card), limits.COMMENT, limits.COMMENT_WEIGHT)
+    elements = [kit.mrkdwn(" · ".join([_told(card), *_place(card), f"#{escape(card.task.short_id)}"]))]
+    if comment:
+        elements.append(kit.plain(comment))
+    return {**kit.context(*elements), "block_id": card.block_id}
+
+
+# -- what is told ------------------------------------------------------------------------------------------------------
+
+
+def _told(card: Card) -> str:
+    match card.state:
+        case Waiting():
+            return "waits for a decision"
+        case Decided() as decided:
+            waits = f" · waits for {decided.waits_for} more" if decided.waits_for > 0 else ""
+            return _decided(decided, edited=card.approved_args is not None) + waits
+        case Ran(decided, outcome, code, seconds):
+            done = [_OUTCOMES[outcome], *([f"exit {code}"] if code is not None else [])]
+            took = [f"{seconds:,.1f} s"] if outcome in ("ok", "error") else []
+            return f"{_decided(decided, edited=card.approved_args is not None)} · {', '.join([*done, *took])}"
+        case Closed():
+            return "Closed, nobody needs to decide any more"
+        case Lapsed():
+            return "Expired: nobody decided in time"
+
+
+def _decided(decided: Decided, *, edited: bool) -> str:
+    who = "a rule" if decided.rule else _people((*decided.votes, decided.by) if decided.votes else (decided.by,))
+    return f"{_verb(decided.decision, edited=edited)} by {who} {_date(decided.at, '{time}')}"
+
+
+def _verb(decision: Decision, *, edited: bool) -> str:
+    match decision:
+        case Approve(always_allow=True):
+            return "Approved, and from now on always in this thread,"
+        case Approve():
+            return "Approved with changes" if edited else "Approved"
+        case Reject(end=True):
+            return "Rejected, and stopped,"
+        case Reject():
+            return "Rejected"
+        case Skip(done=True):
+            return "Skipped: it was done"
+        case Skip():
+            return "Left out"
+        case Rerun():
+            return "To be run again, as decided"
+        case Happened():
+            return "It happened, as told"
+        case Expired():
+            return "Expired, noted"
+
+
+def _comment(card: Card) -> str:
+    match card.state:
+        case Closed(why):
+            return why
+        case Decided(rule=rule) | Ran(decided=Decided(rule=rule)) if rule:
+            return f"Rule: {rule}"
+        case Decided(decision=decision) | Ran(decided=Decided(decision=decision)):
+            match decision:
+                case Approve(comment=text) | Reject(comment=text) | Skip(comment=text):
+                    return text or ""
+                case Happened(result=text):
+                    return text
+    return ""
+
+
+# -- the small pieces --------------------------------------------------------------------------------------------------
+
+
+def _button(card: Card, action: Action, label: str, style: Literal["primary", "danger"] | None = None) -> Block:
+    return kit.button(action, label, card.ref.value(), style)
+
+
+def _people(users: Sequence[str]) -> str:
+    named = [person(user) for user in users[: limits.MENTIONS]]
+    return ", ".join(named) + (f" and {len(users) - len(named)} more" if len(users) > len(named) else "")
+
+
+def _date(at: float, shape: str) -> str:
+    """A moment in the reader's own time; in UTC where Slack cannot show it."""
+    if not 0 < at < _LAST_DATE:
+        return ""
+    fallback = datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    return f"<!date^{int(at)}^{shape}|{fallback}>"

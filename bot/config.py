@@ -1,0 +1,156 @@
+"""The settings of the bot, from the environment.  Pure: one error names all that is missing or malformed.
+
+Read once, at the start. Secrets are in no repr.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from bot.approvers import REQUESTER
+from harness_core.errors import ConfigError
+
+SLACK_API: Final = "https://slack.com/api/"
+LOCAL_PORT: Final = 8765
+
+_PERSON: Final = re.compile(r"[UW][A-Z0-9]{2,20}")
+_WHERE: Final = {
+    "SLACK_BOT_TOKEN": "api.slack.com/apps, your app, OAuth & Permissions, Bot User OAuth Token (xoxb-…)",
+    "SLACK_APP_TOKEN": "api.slack.com/apps, your app, Basic Information, App-Level Tokens, connections:write (xapp-…)",
+}
+_PREFIX: Final = {"SLACK_BOT_TOKEN": "xoxb-", "SLACK_APP_TOKEN": "xapp-"}
+
+
+@dataclass(frozen=True, slots=True)
+class SlackSettings:
+    """How to reach a Slack workspace. api_url ends with a slash."""
+
+    bot_token: str = field(repr=False)
+    app_token: str = field(repr=False)
+    api_url: str = SLACK_API
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSettings:
+    """Which model to ask, and where. Without a name the practice model answers, which needs no network."""
+
+    name: str = ""
+    base_url: str = ""
+    api_key: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All settings. slack: None means the local workspace. workspace: one folder that every session works in, or None
+    for a folder per session under `data`. admins, approvers: ids of people; `requester` among the approvers lets
+    requesters decide their own calls.
+    """
+
+    slack: SlackSettings | None = None
+    model: ModelSettings = ModelSettings()
+    admins: frozenset[str] = frozenset()
+    approvers: frozenset[str] = frozenset()
+    data: Path = Path("data")
+    workspace: Path | None = None
+    local_port: int = LOCAL_PORT
+
+    @classmethod
+    def from_env(cls, env: Mapping[str, str]) -> Settings:
+        """The settings that these variables hold. Raises ConfigError, naming everything that has to be corrected."""
+        read = _Reader(env)
+        slack, people = _slack(read), (read.people("HARNESS_ADMINS"), read.people("HARNESS_APPROVERS", REQUESTER))
+        settings = cls(
+            slack=slack,
+            model=ModelSettings(
+                read.text("HARNESS_MODEL"), read.address("OPENAI_BASE_URL"), read.text("OPENAI_API_KEY")
+            ),
+            admins=people[0],
+            approvers=people[1],
+            data=Path(read.text("HARNESS_DATA") or "data"),
+            workspace=read.path("HARNESS_WORKSPACE"),
+            local_port=read.port("HARNESS_LOCAL_PORT", LOCAL_PORT),
+        )
+        if read.wrong:
+            raise ConfigError("The settings need correcting:\n" + "\n".join(f"- {line}" for line in read.wrong))
+        return settings
+
+
+def _slack(read: _Reader) -> SlackSettings | None:
+    tokens = {name: read.text(name) for name in _PREFIX}
+    api_url = read.address("SLACK_API_URL")
+    if not any(tokens.values()):
+        if api_url:
+            read.wrong += [f"SLACK_API_URL is set, but {name} is missing: {_WHERE[name]}." for name in _PREFIX]
+        return None
+    for name, token in tokens.items():
+        if not token:
+            read.wrong.append(f"{name} is missing, and neither token works alone: {_WHERE[name]}.")
+        elif not token.startswith(_PREFIX[name]):
+            # The token itself is not repeated: it may be a good one in the wrong place.
+            other = next((o for o, prefix in _PREFIX.items() if token.startswith(prefix)), "")
+            swapped = f" It looks like the {other}: are the two swapped?" if other else ""
+            read.wrong.append(f"{name} must begin with {_PREFIX[name]}.{swapped} It stands at {_WHERE[name]}.")
+    base = api_url or SLACK_API
+    return SlackSettings(
+        tokens["SLACK_BOT_TOKEN"], tokens["SLACK_APP_TOKEN"], base if base.endswith("/") else f"{base}/"
+    )
+
+
+class _Reader:
+    """Reads variables one by one, and notes what is wrong instead of stopping at the first."""
+
+    def __init__(self, env: Mapping[str, str]) -> None:
+        self._env = env
+        self.wrong: list[str] = []
+
+    def text(self, name: str) -> str:
+        """The value without blanks around it; "" if it is not set. An empty one counts as not set."""
+        return self._env.get(name, "").strip()
+
+    def path(self, name: str) -> Path | None:
+        """A folder, or None."""
+        return Path(self.text(name)).expanduser() if self.text(name) else None
+
+    def address(self, name: str) -> str:
+        """An http or https address, or ""."""
+        return self._checked(name, _is_address, "must be an address such as https://example.com/v1")
+
+    def port(self, name: str, default: int) -> int:
+        """A port number; 0 for any that is free."""
+        return int(self._checked(name, _is_port, "must be a port number, 0 to 65535") or str(default))
+
+    def people(self, name: str, *words: str) -> frozenset[str]:
+        """Ids of people, parted by commas or blanks; `words` are allowed among them."""
+        found = [one for one in re.split(r"[\s,]+", self.text(name)) if one]
+        wrong = [one for one in found if one not in words and not _PERSON.fullmatch(one)]
+        if wrong:
+            shown = ", ".join(repr(one[:30]) for one in wrong[:5])
+            self.wrong.append(
+                f"{name} must hold member ids such as U012AB3CD, not {shown}. In Slack: a person's profile, ⋮, "
+                "Copy member ID."
+            )
+        return frozenset(found) - frozenset(wrong)
+
+    def _checked(self, name: str, good: Callable[[str], bool], must: str) -> str:
+        value = self.text(name)
+        if value and not good(value):
+            self.wrong.append(f"{name} {must}.")
+            return ""
+        return value
+
+
+def _is_address(value: str) -> bool:
+    try:
+        parts = urlsplit(value)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or True)
+    except ValueError:
+        return False
+
+
+def _is_port(value: str) -> bool:
+    return value.isascii() and value.isdigit() and len(value) <= 5 and int(value) <= 65_535

@@ -1,0 +1,284 @@
+"""A model's Markdown as messages that Slack formats.  Pure.
+
+Everything is escaped before anything is formatted, so nothing the model writes can mention, broadcast or hide a link's
+host; e-mail addresses, `@scope/names` and addresses stay as they are. mrkdwn has no escape for `*`, `_` and `~`: at
+worst a word is bold that should not be.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+from urllib.parse import urlsplit
+
+from markdown_it import MarkdownIt
+from markdown_it.rules_inline import StateInline
+from markdown_it.token import Token
+
+from bot import limits
+from bot.limits import escape
+from harness_core.masking import mask
+
+DEEPEST: Final = 60  # nested quotes and lists that are read: the parser recurses
+
+_STYLES: Final = {"strong": "*", "em": "_", "s": "~"}
+_ADDRESS: Final = re.compile(r"//[^\s<>\"`|\\^{}]+")
+_HIDDEN: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f\u200b\u202a-\u202e\u2066-\u2069\ufeff]")
+# What may never be parted: a link or a date, and an entity.
+_ATOM: Final = re.compile(r"<[^<>\n]*>|&(?:amp|lt|gt);|.", re.DOTALL)
+_UNSAFE: Final = re.compile(r"[\s|<>\\]")  # in an address: ends the link, or is read differently by browsers
+_FENCE: Final = "```"
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A paragraph, or the inside of a fence, escaped and formatted already. close: no blank line before it."""
+
+    text: str
+    fenced: bool = False
+    close: bool = False
+
+    def drawn(self) -> str:
+        return f"{_FENCE}\n{self.text}\n{_FENCE}" if self.fenced else self.text
+
+
+def to_messages(text: str, *, prefix: str = "", most: int = limits.TEXT) -> Sequence[str]:
+    """Markdown as the texts of one or more messages of at most `most` characters each; none for no text.
+
+    A fence that does not fit is closed and opened again. prefix: ours, in front of the first message, not escaped.
+    """
+    safe = _HIDDEN.sub("", mask(text.replace("\r\n", "\n"))).strip("\n")
+    parts = [part for part in _parts(_MARKDOWN.parse(safe)) if part.text.strip()]
+    if not parts and safe.strip():  # nested too deeply, or marks alone: better as it is than not at all
+        parts = [_Part(escape(safe))]
+    return _packed(parts, prefix, most)
+
+
+# -- from Markdown -----------------------------------------------------------------------------------------------------
+
+
+def _addresses(state: StateInline, silent: bool) -> bool:
+    """An address is taken as it stands: its `_` and `*` are no emphasis."""
+    if state.src[state.pos] != ":" or not state.pending.lower().endswith(("http", "https")):
+        return False
+    found = _ADDRESS.match(state.src, state.pos + 1)
+    if found is None:
+        return False
+    if not silent:
+        state.pending += state.src[state.pos : found.end()]
+    state.pos = found.end()
+    return True
+
+
+class _Markdown(MarkdownIt):
+    """CommonMark with tables and strike-through. Addresses are neither refused nor rewritten: each is shown as text,
+    or as a link with its host.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("commonmark", {"html": False, "maxNesting": DEEPEST})
+        self.enable(["table", "strikethrough"]).disable(["html_block", "html_inline"])
+        self.inline.ruler.after("text", "address", _addresses)
+
+    def validateLink(self, url: str) -> bool:
+        return True
+
+    def normalizeLink(self, url: str) -> str:
+        return url
+
+    def normalizeLinkText(self, link: str) -> str:
+        return link
+
+
+def _parts(tokens: Sequence[Token]) -> Iterator[_Part]:
+    """Each paragraph, heading, list item, quote, fence and table of a document."""
+    lists: list[list[int | None]] = []  # per open list: [next number], or [None] for bullets
+    quotes, mark, rows, items = 0, "", list[list[str]](), 0
+    for place, token in enumerate(tokens):
+        match token.type:
+            case "bullet_list_open":
+                lists.append([None])
+            case "ordered_list_open":
+                lists.append([int(token.attrs.get("start", 1))])
+            case "bullet_list_close" | "ordered_list_close":
+                lists.pop()
+                items = items if lists else 0
+            case "list_item_open":
+                number = lists[-1][0]
+                mark = "• " if number is None else f"{number}. "
+                lists[-1][0] = None if number is None else number + 1
+            case "blockquote_open" | "blockquote_close":
+                quotes += 1 if token.nesting > 0 else -1
+            case "tr_open":
+                rows.append([])
+            case "table_close":
+                yield _Part(_table(rows), fenced=True, close=True)
+                rows = []
+            case "inline" if rows:
+                rows[-1].append(_bare(token))
+            case "inline":
+                heading = tokens[place - 1].type == "heading_open"
+                text = _placed(_heading(token) if heading else _inline(token), lists, mark, quotes)
+                yield _Part(text, close=items > 0)
+                mark, items = "", items + bool(lists)
+            case "fence" | "code_block":
+                yield _Part(_code(token.content.rstrip("\n")), fenced=True, close=True)
+                mark = ""
+            case "hr":
+                yield _Part("───")
+
+
+def _placed(text: str, lists: Sequence[object], mark: str, quotes: int) -> str:
+    """A paragraph behind the bullet and the quote marks that it stands under."""
+    indent = "    " * (len(lists) - 1)
+    lines = text.split("\n")
+    if lists:
+        lines = [f"{indent}{mark or '  '}{lines[0]}", *(f"{indent}  {line}" for line in lines[1:])]
+    return "\n".join(f"> {line}" if quotes else line for line in lines)
+
+
+def _heading(token: Token) -> str:
+    text = _bare(token)
+    return text if "*" in text or not text else f"*{text}*"
+
+
+def _inline(token: Token) -> str:
+    children, written, links = token.children or [], list[str](), list[tuple[str, int]]()
+    for place, child in enumerate(children):
+        style, _, end = child.type.rpartition("_")
+        if style in _STYLES:
+            written.append(_style(children, place, _STYLES[style], opens=end == "open"))
+        elif child.type == "link_open":
+            links.append((str(child.attrs.get("href", "")), len(written)))
+        elif child.type == "link_close" and links:
+            url, start = links.pop()
+            label = "".join(written[start:])
+            written[start:] = [_link(url, label)]
+        else:
+            written.append(_leaf(child))
+    return "".join(written)
+
+
+def _style(children: Sequence[Token], place: int, mark: str, *, opens: bool) -> str:
+    """The mark of a style; what Markdown had where Slack would not format, within a word."""
+    outer = place - 1 if opens else place + 1
+    neighbour = children[outer].content if 0 <= outer < len(children) and children[outer].type == "text" else ""
+    touching = neighbour[-1:] if opens else neighbour[:1]
+    return children[place].markup if touching.isalnum() else mark
+
+
+def _leaf(child: Token) -> str:
+    match child.type:
+        case "code_inline":
+            # Slack has no way to write a backtick inside inline code.
+            return escape(child.content) if "`" in child.content else f"`{escape(child.content)}`"
+        case "softbreak" | "hardbreak":
+            return "\n"
+        case "image":
+            return _link(str(child.attrs.get("src", "")), escape(child.content) or "image")
+    return escape(child.content)
+
+
+def _link(url: str, label: str) -> str:
+    """A link that shows where it leads. `label` is escaped already."""
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+    except ValueError:
+        return f"{label} ({escape(url)})"
+    if parts.scheme not in ("http", "https") or not host or len(url) > limits.LINK or _UNSAFE.search(url):
+        return label if label == escape(url.removeprefix("mailto:")) else f"{label} ({escape(url)})"
+    if label in (escape(url), escape(url.split("://", 1)[1])):
+        return f"<{escape(url)}>"
+    # No mark may stand in a label but plain text: a link in a link would close the outer one.
+    return f"<{escape(url)}|{re.sub(r'<[^>]*>', '', label).strip() or 'link'}> ({escape(host)})"
+
+
+def _bare(token: Token) -> str:
+    """The text of a line without styles, for where Slack shows none."""
+    words = []
+    for child in token.children or []:
+        words.append(" " if child.type in ("softbreak", "hardbreak") else escape(child.content))
+    return "".join(words).strip()
+
+
+def _table(rows: Sequence[Sequence[str]]) -> str:
+    columns = max((len(row) for row in rows), default=0)
+    widths = [max((_width(row[c]) for row in rows if c < len(row)), default=0) for c in range(columns)]
+    lines = []
+    for row in rows:
+        cells = (cell + " " * (width - _width(cell)) for cell, width in zip(row, widths, strict=False))
+        lines.append(" | ".join(cells).rstrip())
+    if len(lines) > 1:
+        lines.insert(1, "-+-".join("-" * width for width in widths))
+    return "\n".join(lines).replace(_FENCE, "'''")
+
+
+def _width(cell: str) -> int:
+    return len(cell.replace("&amp;", "&").replace("&lt;", "<").replace("&gt;", ">"))
+
+
+def _code(content: str) -> str:
+    # Three backticks would close the fence; a joiner of no width keeps them apart and is seen by nobody.
+    return escape(content).replace(_FENCE, "``\u200b`")
+
+
+_MARKDOWN: Final = _Markdown()
+
+
+# -- into messages -----------------------------------------------------------------------------------------------------
+
+
+def _packed(parts: Sequence[_Part], prefix: str, most: int) -> Sequence[str]:
+    messages, now = list[str](), prefix
+    for part in parts:
+        for piece in _split(part, most - len(prefix)):
+            text = piece.drawn()
+            gap = "" if now == prefix else "\n" if piece.close else "\n\n"
+            joined = f"{now}{gap}{text}"
+            if _units(joined) > most and now != prefix:
+                messages.append(now)
+                joined = text
+            now = joined
+    return [*messages, now] if now != prefix else messages
+
+
+def _split(part: _Part, most: int) -> Iterator[_Part]:
+    """A part in pieces that fit a message, at a line's end or a blank if there is one, never inside an atom."""
+    room = most - (2 * len(_FENCE) + 2 if part.fenced else 0)
+    rest = part.text
+    while _units(rest) > room:
+        end = _fitting(rest, room)
+        for gap in ("\n", " "):
+            near = rest.rfind(gap, end // 2, end)
+            if near > 0 and not _inside_atom(rest, near):
+                yield replace(part, text=rest[:near])
+                rest = rest[near + 1 :]
+                break
+        else:
+            yield replace(part, text=rest[:end])
+            rest = rest[end:]
+    yield replace(part, text=rest)
+
+
+def _fitting(text: str, room: int) -> int:
+    """Where the last atom ends that still fits."""
+    end = 0
+    for atom in _ATOM.finditer(text):
+        room -= _units(atom[0])
+        if room < 0:
+            break
+        end = atom.end()
+    return end
+
+
+def _inside_atom(text: str, place: int) -> bool:
+    start = text.rfind("<", 0, place)
+    return start >= 0 and text.find(">", start, place) < 0
+
+
+def _units(text: str) -> int:
+    """Length as Slack counts it: characters beyond the basic plane count twice."""
+    return len(text) + sum(char > "\uffff" for char in text)

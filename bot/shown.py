@@ -1,0 +1,172 @@
+"""Untrusted text as people may safely read it: secrets masked, the invisible made visible, cuts marked.  Pure."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from bot import limits
+from harness_core.hitl import HITLTask
+from harness_core.masking import mask, mask_args
+from harness_core.types import Args
+
+# Runs of blanks that push what follows out of sight. Deep indentation stays below it.
+PADDING: Final = 40
+EMPTY_LINES: Final = 6
+HEAD: Final = 0.7  # share of a cut text that its beginning gets; the end gets the rest
+
+_INVISIBLE: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+# Drawn as nothing or as a blank, though Unicode counts them as letters, marks or symbols. ⟨ and ⟩ are our own marks.
+_BLANK: Final = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uffa0\ufe00-\ufe0f\U000e0100-\U000e01ef\u27e8\u27e9]"
+)
+_PADDING: Final = re.compile(rf"[ \t]{{{PADDING},}}")
+_EMPTY: Final = re.compile(rf"\n(?:[ \t]*\n){{{EMPTY_LINES},}}")
+_PLAIN: Final = re.compile(r"[ -~\t\n]*")
+_KEY: Final = re.compile(r"[A-Za-z0-9_.-]{1,60}")
+_LITERAL: Final = re.compile(r'\s.*|.*\s|[-+0-9."\[{].*|true|false|null|', re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A text for people. masked: secrets were hidden. disguised: it held what cannot be seen, now made visible.
+
+    left_out: characters that were cut away, 0 if it is whole.
+    """
+
+    text: str
+    masked: bool = False
+    disguised: bool = False
+    left_out: int = 0
+
+    @property
+    def exact(self) -> bool:
+        """What is read is what there is, to the character."""
+        return not (self.masked or self.disguised or self.left_out)
+
+
+def shown(text: str) -> Shown:
+    """Any text, masked and made visible, whole."""
+    safe = mask(text)
+    seen = visible(safe)
+    return Shown(seen, masked=safe != text, disguised=seen != safe)
+
+
+def shown_line(text: str, most: int, heaviest: int | None = None) -> str:
+    """Any text on one line, masked, made visible and clipped."""
+    return one_line(visible(mask(text)), most, heaviest)
+
+
+def one_line(seen: str, most: int, heaviest: int | None = None) -> str:
+    """A text that is shown already, on one line and clipped."""
+    return limits.clip(" ".join(seen.split()), most, heaviest)
+
+
+def shown_call(task: HITLTask) -> Shown:
+    """What a task would do: the command, the preview with its short arguments, or all arguments."""
+    brief = {key: value for key, value in task.args.items() if _is_brief(value)}
+    if not task.preview:
+        return shown_args(task.args)
+    above, below = shown_args(brief), shown(task.preview)
+    return Shown(
+        f"{above.text}\n{below.text}" if brief else below.text,
+        above.masked or below.masked,
+        above.disguised or below.disguised,
+    )
+
+
+def shown_args(args: Args) -> Shown:
+    """All arguments of a call: a lone `command` as it is, else one `key: value` after the other."""
+    safe = mask_args(args)
+    match safe:
+        case {"command": str(command)} if len(safe) == 1 and command.strip():
+            text = command
+        case _:
+            text = "\n".join(f"{_key(key)}: {_value(value)}" for key, value in safe.items()) or "(no arguments)"
+    found = shown(text)
+    return Shown(found.text, found.masked or safe != args, found.disguised)
+
+
+def shown_change(before: Args, after: Args) -> Shown:
+    """What an edit made of the arguments, as a diff."""
+    old, new = shown_args(before), shown_args(after)
+    lines = difflib.unified_diff(old.text.splitlines(), new.text.splitlines(), "proposed", "approved", lineterm="", n=3)
+    return Shown("\n".join(lines) or new.text, old.masked or new.masked, old.disguised or new.disguised)
+
+
+def visible(text: str) -> str:
+    """The text with every character that hides, reorders or pads shown as a mark, such as ⟨U+202E⟩ or ⟨400 spaces⟩.
+
+    A heart or a flag keeps the selector that colours it.
+    """
+    if not _PLAIN.fullmatch(text):
+        text = "".join(_seen(char, text[place - 1] if place else "") for place, char in enumerate(text))
+    text = _PADDING.sub(_blanks, text)
+    return _EMPTY.sub(lambda found: f"\n⟨{found[0].count(chr(10)) - 1} empty lines⟩\n", text)
+
+
+def cut(whole: Shown, *, chars: int = limits.ARGUMENTS, lines: int = limits.ARGUMENT_LINES, heaviest: int) -> Shown:
+    """The text within these limits, its beginning and its end, with a mark between that says how much is missing."""
+    text = whole.text
+    if text.count("\n") < lines and limits.within(text, chars, heaviest) == len(text):
+        return whole
+    chars, lines, heaviest = chars - 60, lines - 1, heaviest - 120  # room for the mark
+    start = _fitting(text, int(chars * HEAD), int(lines * HEAD), int(heaviest * HEAD))
+    rest = text[start:]
+    end = _fitting(rest[::-1], chars - int(chars * HEAD), lines - int(lines * HEAD), heaviest - int(heaviest * HEAD))
+    missing = len(rest) - end
+    mark = f"⟨{missing:,} characters left out⟩"
+    tail = rest[len(rest) - end :]
+    return Shown(
+        f"{text[:start].rstrip(chr(10))}\n{mark}\n{tail.lstrip(chr(10))}", whole.masked, whole.disguised, missing
+    )
+
+
+def _fitting(text: str, chars: int, lines: int, heaviest: int) -> int:
+    """How many characters from the start fit into so many characters, lines and weight."""
+    part = text[: limits.within(text, chars, heaviest)]
+    for place, char in enumerate(part):
+        lines -= char == "\n"
+        if lines <= 0:
+            return place
+    return len(part)
+
+
+def _seen(char: str, before: str) -> str:
+    if char in "\n\t ":
+        return char
+    if char == "\ufe0f" and before and unicodedata.category(before) == "So":
+        return char
+    category = unicodedata.category(char)
+    if category in _INVISIBLE or category == "Zs" or _BLANK.match(char):
+        return f"⟨U+{ord(char):04X}⟩"
+    return char
+
+
+def _blanks(found: re.Match[str]) -> str:
+    run = found[0]
+    return f"⟨{len(run)} {'spaces' if set(run) == {' '} else 'blanks'}⟩"
+
+
+def _is_brief(value: Any) -> bool:
+    return not isinstance(value, str | Mapping | list) or (
+        isinstance(value, str) and len(value) <= 200 and "\n" not in value
+    )
+
+
+def _key(key: str) -> str:
+    return key if _KEY.fullmatch(key) else json.dumps(key, ensure_ascii=False)
+
+
+def _value(value: Any) -> str:
+    """A value that cannot be mistaken for another key: further lines are indented, other types are JSON."""
+    if isinstance(value, str) and "\n" in value:
+        return "\n" + "\n".join(f"    {line}" for line in value.split("\n"))
+    if isinstance(value, str) and not _LITERAL.fullmatch(value):
+        return value
+    return json.dumps(value, ensure_ascii=False)

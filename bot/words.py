@@ -1,0 +1,97 @@
+"""What the bot says to people: the private notices, the refusals and the help, in one place.  Pure.
+
+Nothing untrusted is put into these texts but through a function that escapes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from bot.limits import escape
+from harness_core.hitl import TaskKind
+
+# -- private notices: nobody's click or word stays without an answer ---------------------------------------------------
+
+WRONG_PERSON: Final = "You may not decide this one. Nothing has changed; the card says who may."
+LATE: Final = "Someone has decided this already, or it is over. The card in the thread says what came of it."
+UNKNOWN: Final = "There is no such task in this thread. `!status` lists what waits, with its ids."
+AMBIGUOUS: Final = "More than one task begins with these digits. Type more of the id."
+UNREADABLE: Final = (
+    "I could not read what you pressed, so nothing was decided. Please use the buttons of the newest card."
+)
+NO_ID: Final = (
+    "Which one? Type the six digits that the card shows, as in `!approve 3f9a1c` or `!reject 3f9a1c too risky`."
+)
+APPROVE_ALONE: Final = (
+    "Nothing was approved: `!approve` takes the id and nothing else. To set a condition, reject and say what you want."
+)
+NOT_BY_WORD: Final = "This one cannot be approved by a word, because it has to be read in full first. Use its card."
+QUEUED: Final = "Noted. It is read after the decision that is waiting in this thread."
+QUEUED_RUNNING: Final = "Noted. It is read as soon as the step at hand is done."
+STOPPED: Final = "Stopped."
+WITHDRAWN: Final = "The run was stopped before this was read, so it was put aside. Send it again if you still want it."
+NOT_SWITCHED_ON: Final = "This is not switched on here."
+FAILED: Final = "That did not work, and nothing was decided. Please try again."
+
+# -- refusals of people and places -------------------------------------------------------------------------------------
+
+UNREADABLE_PERSON: Final = "I could not find out who you are in Slack, so I may not act for you. Please try again."
+UNREADABLE_PLACE: Final = "I could not find out what kind of channel this is, so I may not act here. Please try again."
+A_BOT: Final = "I do not act for bots."
+DEACTIVATED: Final = "I do not act for deactivated accounts."
+GUEST: Final = "I do not act for guests of this workspace."
+STRANGER: Final = "I do not act for people of another organisation."
+SHARED_OUTSIDE: Final = "This channel is shared with another organisation, and I work in none of those."
+NOBODY_ADMINISTERS: Final = (
+    "Nobody administers me yet. Whoever started me finds a code in my log, and types `/harness claim CODE`."
+)
+SWITCHED_OFF: Final = "I am not switched on in this channel. An administrator can type `/harness on` here."
+NO_DIRECT: Final = "Direct messages work for administrators and approvers. Please ask me in a channel."
+NOT_AN_APPROVER: Final = "You may not decide this one: only administrators and approvers do."
+NOT_AN_ADMIN: Final = "Only administrators may do this."
+
+# -- help --------------------------------------------------------------------------------------------------------------
+
+HELP: Final = """\
+Mention me with what you want done; your replies in the thread need no mention. I ask before anything sensitive.
+
+In a thread: `!status` · `!stop` · `!approve ID` · `!reject ID why`
+Anywhere: `/harness on` · `/harness off` · `/harness status` · `/harness claim CODE` · `/harness help`"""
+
+# -- cards -------------------------------------------------------------------------------------------------------------
+
+_QUESTIONS: Final = {
+    "bash": "Run a shell command?",
+    "write": "Write a file?",
+    "edit": "Edit a file?",
+    "webfetch": "Fetch a web page?",
+}
+_UNKNOWN: Final = {
+    "bash": "Did this shell command finish?",
+    "write": "Was this file written?",
+    "edit": "Was this file edited?",
+    "webfetch": "Was this web page fetched?",
+}
+
+
+def question(tool: str, kind: TaskKind = "approve") -> str:
+    """What a card asks, for a tool whose name may come from anywhere: escape or format it as plain text."""
+    if kind == "unknown":
+        return _UNKNOWN.get(tool, f"Did the tool {tool} finish?")
+    return _QUESTIONS.get(tool, f"Use the tool {tool}?")
+
+
+def slow(short_id: str) -> str:
+    """Slack would not open the modal in time. The thread word does the same."""
+    return f"Slack was too slow to open the form. Press again, or type `!reject {escape(short_id)} why` in the thread."
+
+
+def ambiguous(short_ids: Sequence[str]) -> str:
+    """More than one task fits what was typed."""
+    return f"{AMBIGUOUS} Waiting: " + ", ".join(f"`{escape(one)}`" for one in short_ids[:10])
+
+
+def unknown_verb(verb: str) -> str:
+    """A slash command that there is not."""
+    return f"I do not know `{escape(verb[:40].replace('`', ''))}`.\n\n{HELP}"
