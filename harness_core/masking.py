@@ -1,0 +1,238 @@
+"""Hide secrets in text that people or logs will see.  Values are hidden, never the structure around them.
+
+Pure, but for one registry: values that the host knows to be secret (`register_secret`). With the same registry the same
+text always gives the same result. Every pass is linear in the text, whoever wrote it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+from urllib.parse import quote
+
+from harness_core.types import Args
+
+MASK: Final = "•••"
+
+SHORTEST_SECRET: Final = 6  # characters; shorter values would blot out ordinary words
+DEEPEST: Final = 50  # levels of nested arguments that are looked into; what lies deeper is hidden whole
+
+# -- what a secret looks like by itself --------------------------------------------------------------------------------
+
+# Prefixes that nothing else has: found anywhere, even glued to other text. The group is what stays visible.
+_DISTINCT: Final = (
+    r"(xox[a-z]-)(?:[\w%+/=-]|\.(?=xox[a-z]-)){6,}+",
+    r"(xoxe\.xox[a-z]-)[\w%+/=-]{6,}+",
+    r"(xapp-)[\w%+/=-]{6,}+",
+    r"(hooks\.slack\.com/(?:services|workflows|triggers)/)[\w/%-]++",
+    r"(gh[pousr]_)[A-Za-z0-9]{20,}+",
+    r"(github_pat_)\w{20,}+",
+    r"(glpat-)[\w-]{16,}+",
+    r"(sk-ant-)[\w-]{8,}+",
+    r"(GOCSPX-)[\w-]{20,}+",
+    r"([srp]k_(?:live|test)_)[A-Za-z0-9]{10,}+",
+)
+# Prefixes that could end another word: only at the start of one.
+_AT_START: Final = (
+    r"(sk-(?:proj-|or-|svcacct-)?)(?=[\w-]{0,60}?\d)[\w-]{16,}+",
+    r"((?:AKIA|ASIA|ABIA|ACCA))[A-Z0-9]{16}(?![A-Za-z0-9])",
+    r"(AIza)[\w-]{30,}+",
+    r"(ya29\.)[\w.-]{20,}+",
+    r"(whsec_)[\w+/=]{16,}+",
+    r"(npm_)[A-Za-z0-9]{30,}+",
+    r"(pypi-)[\w-]{40,}+",
+    r"(hf_)[A-Za-z0-9]{30,}+",
+    r"(gsk_)[A-Za-z0-9]{30,}+",
+    r"(SG\.)[\w-]{16,}+\.[\w-]{16,}+",
+    r"(eyJ)[\w-]{8,}+\.[\w-]{8,}+\.[\w-]*+",  # a JSON Web Token
+)
+# A word starts after anything but a letter or digit, and after an escape that ends in one: \n, \u0022, %3D.
+_START: Final = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt])|(?<=\\u[0-9A-Fa-f]{4})|(?<=%[0-9A-Fa-f]{2}))"
+_DISTINCT_TOKEN: Final = re.compile("|".join(_DISTINCT), re.ASCII)
+_STARTING_TOKEN: Final = re.compile(_START + "(?:" + "|".join(_AT_START) + ")", re.ASCII)
+
+_BEARER: Final = re.compile(r"(?i)(?<![a-z0-9])(bearer[ \t]{1,4})(?=[\w.~+/=-]{0,60}?\d)[\w.~+/=-]{16,}+", re.ASCII)
+
+# scheme://user:password@host. What is masked already is no part of it; a password that is a variable or a command is structure and stays.
+_URL_PASSWORD: Final = re.compile(r"(://[^\s/@:?#\"'<>•]*+:)(?![$`])([^\s/?#\"'<>`$•]*)(?=@)")
+
+_LINE: Final = r"(?:\r?\n|\\r|\\n|[ \t])++[+|>-]{0,2}"  # a line break, an escaped one, or a diff's margin
+_PEM: Final = re.compile(
+    r"(-----BEGIN [A-Z ]{0,30}PRIVATE KEY(?: BLOCK)?-----)"
+    rf"(?:{_LINE}(?:Proc-Type|DEK-Info|Version|Comment): [^\n\\]*+)*+"
+    rf"(?:{_LINE}[A-Za-z0-9+/=]{{16,}}+)++"
+    rf"(?:{_LINE}[A-Za-z0-9+/=]{{1,15}}+(?={_LINE}-----END))?+"
+)
+
+# -- what is a secret because of its label -----------------------------------------------------------------------------
+
+_SECRET_NAME: Final = (
+    r"(?:passw(?:or)?d|passphrase|secret|token|credentials?|authorization"
+    r"|(?:api|access|secret|private|signing|encryption|account|auth)[_-]?key(?:[_-]?id)?)"
+)
+_KEY_NAME: Final = re.compile(rf"(?i){_SECRET_NAME}\d?$", re.ASCII)
+_LABEL: Final = re.compile(
+    rf"(?:(?i:{_SECRET_NAME})\d?(?:\\*[\"'])?\]?|(?<![A-Za-z])pwd|(?<![A-Za-z])ticket(?==))(?![\w-])"
+    r"(?P<sep>[ \t]{0,8}(?:: ?[A-Za-z][\w.|\[\] ]{0,30}= ?|:=|=>|={1,3}|:)[ \t]{0,8})"
+    r"(?i:(?P<scheme>(?:\\*[\"'])?(?:bearer|basic|token|bot|apikey)[ \t]{1,4}))?",
+    re.ASCII,
+)
+_FLAG: Final = re.compile(r"(?<![\w-])--([\w-]++)[ \t]++(?=[^\s-])", re.ASCII)
+
+_QUOTED: Final = {
+    # In double quotes a shell still runs commands: those are structure.
+    '"': re.compile(r'(?:[^"\\`$\n]|\\.|\$(?![({]))*+'),
+    "'": re.compile(r"(?:[^'\\\n]|\\.)*+"),
+}
+_ESCAPED: Final = re.compile(r"(\\+[\"'])([^\"'\\\n]*+)")  # JSON inside a JSON string
+_BARE: Final = re.compile(r"[^\s\"'`$(){}\[\]<>,;&|\\]{1,64}+")  # the head is enough to judge by
+_BARE_REST: Final = re.compile(r"[^\s\"'`$(){}\[\]<>,;&|\\]*+")
+
+_REFERENCE: Final = ("$", "`", "{", "<", "%(")  # how a value begins that only names where the secret is
+_NO_SECRET: Final = re.compile(
+    r"(?i)(?:none|null|nil|true|false|undefined|str|string|bytes|int|bool|text|any|optional|required"
+    r"|(?:self|this|os|process|settings|config|cfg|env|args|options|request|ctx|context|app)\.[\w.]+)",
+    re.ASCII,
+)
+_PROSE: Final = re.compile(
+    r"(?i)a|an|and|argument|as|flag|for|from|if|in|instead|is|must|not|of|on|option|or|the|to|value|was|when|with"
+)
+_ALREADY: Final = re.compile(rf"{MASK}|[\w.]{{2,12}}[-_.]?{MASK}\Z|[\w.]{{0,4}}{MASK}\Z", re.ASCII)
+_CALL: Final = re.compile(r"[A-Za-z_][\w.]*", re.ASCII)
+_END_OF_LINE: Final = re.compile(r"[,; \t\r]*+(?:\n|\Z|\\[nr]|[\"'])")
+_NEVER_PROSE: Final = 64  # characters without a blank
+
+# -- the registry ------------------------------------------------------------------------------------------------------
+
+_registered: set[str] = set()
+_known: re.Pattern[str] | None = None
+
+
+def register_secret(value: str) -> None:
+    """Hide this exact value from now on, wherever it stands, also URL-quoted or JSON-escaped: the host's own tokens.
+
+    For the whole process, and never undone. Values shorter than SHORTEST_SECRET are ignored.
+    """
+    global _known
+    if len(value) < SHORTEST_SECRET or "•" in value:
+        return
+    written = value.encode("utf-8", "replace").decode()
+    _registered.update({value, quote(written, safe=""), json.dumps(value)[1:-1]})
+    # Longest first: a secret that begins with another one is hidden whole.
+    _known = re.compile("|".join(re.escape(s) for s in sorted(_registered, key=lambda s: (-len(s), s))))
+
+
+# -- what the host calls -----------------------------------------------------------------------------------------------
+
+
+def mask(text: str) -> str:
+    """The text with every secret in it replaced by •••; a vendor's prefix stays (`xoxb-•••`).
+
+    Pure given the registry, idempotent, linear; grows by two characters for each value hidden at most.
+    """
+    if _known is not None:
+        text = _known.sub(MASK, text)
+    text = _PEM.sub(rf"\1{MASK}", text)
+    text = _DISTINCT_TOKEN.sub(_keep_prefix, text)
+    text = _STARTING_TOKEN.sub(_keep_prefix, text)
+    text = _URL_PASSWORD.sub(_hide_password, text)
+    text = _BEARER.sub(rf"\1{MASK}", text)
+    return _hide_labelled(_hide_labelled(text, _LABEL), _FLAG)
+
+
+def masked(text: str) -> bool:
+    """Whether `mask` hides anything in this text."""
+    return mask(text) != text
+
+
+def mask_args(args: Args) -> dict[str, Any]:
+    """A copy of the arguments in which every text is masked, and whole values are under names like `password`."""
+    return {mask(str(key)): _masked_value(str(key), value, 1) for key, value in args.items()}
+
+
+# -- how ---------------------------------------------------------------------------------------------------------------
+
+
+def _masked_value(key: str, value: Any, depth: int) -> Any:
+    if depth > DEEPEST:
+        return MASK
+    if isinstance(value, Mapping):
+        under = key if _KEY_NAME.search(key) else ""  # all that lies below a secret name is secret
+        return {mask(str(k)): _masked_value(under or str(k), v, depth + 1) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_masked_value(key, v, depth + 1) for v in value]
+    if value is None or isinstance(value, bool) or value == "":
+        return value
+    if _KEY_NAME.search(key):
+        return MASK
+    return mask(value) if isinstance(value, str) else value
+
+
+def _keep_prefix(found: re.Match[str]) -> str:
+    return f"{found[found.lastindex or 0]}{MASK}"
+
+
+def _hide_password(found: re.Match[str]) -> str:
+    return f"{found[1]}{MASK}" if found[2] else found[0]
+
+
+def _hide_labelled(text: str, labels: re.Pattern[str]) -> str:
+    """Hide the values after labels. A label whose value is none is passed over, and the search goes on behind it."""
+    out: list[str] = []
+    done = at = 0
+    while label := labels.search(text, at):
+        at = label.end()
+        if labels is _FLAG and not _KEY_NAME.search(label[1]):
+            continue
+        start, end = _secret(text, label, flag=labels is _FLAG)
+        if end > start:
+            out += text[done:start], MASK
+            done = at = end
+    return "".join([*out, text[done:]])
+
+
+def _secret(text: str, label: re.Match[str], flag: bool) -> tuple[int, int]:
+    """Where the secret after this label begins and ends; an empty span if there is none."""
+    at = label.end()
+    scheme = "" if flag else label["scheme"] or ""
+    quote_mark = next((c for c in scheme[:2] if c in "\"'"), "") or text[at : at + 1]
+    if quote_mark in ('"', "'"):
+        start = at if scheme[:1] in ('"', "'", "\\") else at + 1
+        return _unless_shown(text, start, _QUOTED[quote_mark].match(text, start))
+    if escaped := _ESCAPED.match(text, at):
+        return _unless_shown(text, escaped.start(2), escaped)
+    bare = _BARE.match(text, at)
+    if bare is None or _harmless(text, bare, label, flag):
+        return at, at
+    rest = _BARE_REST.match(text, bare.end())
+    return at, rest.end() if rest else bare.end()
+
+
+def _unless_shown(text: str, start: int, value: re.Match[str] | None) -> tuple[int, int]:
+    end = value.end() if value else start
+    if text.startswith(_REFERENCE, start) or _ALREADY.match(text[start : min(end, start + 40)]):
+        return start, start
+    return start, end
+
+
+def _harmless(text: str, bare: re.Match[str], label: re.Match[str], flag: bool) -> bool:
+    """Whether an unquoted value is code, prose or hidden already, rather than a secret."""
+    value, following = bare[0], text[bare.end() : bare.end() + 1]
+    if _ALREADY.match(value) or _NO_SECRET.fullmatch(value) or value.startswith("//"):
+        return True
+    if following in ("(", "[") and _CALL.fullmatch(value):
+        return True  # token=fetch_token(...)
+    if flag:
+        return _PROSE.fullmatch(value) is not None
+    if label[0].startswith("pwd") and value.startswith("/"):
+        return True
+    if label["scheme"]:
+        return False
+    separator = label["sep"]
+    if separator.strip() != ":" and (not separator[:1].isspace() and not separator[-1:].isspace()):
+        return False  # name=value
+    # `name: value` and `name = value` are also prose and code, unless the value ends the line or looks random.
+    looks_random = len(value) >= _NEVER_PROSE or (len(value) >= SHORTEST_SECRET and any(c.isdigit() for c in value))
+    return not looks_random and not _END_OF_LINE.match(text, bare.end())

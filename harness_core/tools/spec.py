@@ -1,0 +1,319 @@
+"""One async function becomes a tool: its signature the schema, its docstring what the model reads."""
+
+from __future__ import annotations
+
+import inspect as signatures
+import re
+import typing
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+from pydantic.errors import PydanticUserError
+from pydantic_core import PydanticSerializationError, to_json
+
+from harness_core.errors import ConfigError, ToolFailed
+from harness_core.ports import ToolContext, ToolSpec
+from harness_core.tools.clip import clip, short
+from harness_core.types import Args, Inspection, ToolResult, canonical
+
+RESULT_CHARS: Final = 100_000  # of one result; head and tail are kept
+ARGUMENT_CHARS: Final = 1_000_000  # of the canonical JSON of one call's arguments
+PROBLEMS: Final = 8  # wrong fields that one message names
+NOTHING: Final = "(no output)"
+
+_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")  # what every provider accepts
+
+Function = Callable[..., Awaitable[Any]]
+Inspect = Callable[[Args, ToolContext], Awaitable[Inspection]]
+Stance = bool | Callable[[Args], bool]
+Subject = str | Callable[[Args], str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionTool:
+    """A tool made of one function (see `ports.Tool` for what each method promises)."""
+
+    spec: ToolSpec
+    function: Function
+    model: type[BaseModel]
+    timeout: float
+    stance: Stance
+    again: Stance
+    about: Subject
+    look: Inspect | None
+    context_name: str = ""
+
+    @property
+    def inspects(self) -> bool:
+        """Whether `inspect` looks at anything."""
+        return self.look is not None
+
+    def check(self, args: Args) -> str:
+        """One sentence naming each argument that does not fit; "" if all do. Takes anything, raises nothing."""
+        return _parse(self.model, args)[1]
+
+    def read_only(self, args: Args) -> bool:
+        """The call only reads inside the workspace."""
+        return _holds(self.stance, args)
+
+    def repeatable(self, args: Args) -> bool:
+        """The call may run again after a crash."""
+        return _holds(self.again, args)
+
+    def subject(self, args: Args) -> str:
+        """What permission rules match. For arguments that `check` accepts; others may raise as `canonical` does."""
+        if callable(self.about):
+            return self.about(args)
+        value = args.get(self.about) if self.about else None
+        return value if isinstance(value, str) else canonical(args)
+
+    async def inspect(self, args: Args, context: ToolContext) -> Inspection:
+        """What the tool sees of the world; a look that fails is a problem of the call."""
+        if problem := self.check(args):
+            return Inspection(problem=problem)
+        if self.look is None:
+            return Inspection()
+        try:
+            return await self.look(args, context)
+        except ToolFailed as error:
+            return Inspection(problem=str(error))
+        except Exception as error:
+            return Inspection(problem=f"{self.spec.name} could not look: {_said(error)}")
+
+    async def run(self, args: Args, context: ToolContext) -> ToolResult:
+        """Do it. Only cancellation comes out as an exception."""
+        values, problem = _parse(self.model, args)
+        if values is None:
+            return ToolResult(problem, "error")
+        given = {str(self.model.model_fields[name].alias): getattr(values, name) for name in values.model_fields_set}
+        if self.context_name:
+            given[self.context_name] = context
+        try:
+            return _result(await self.function(**given))
+        except ToolFailed as error:
+            return ToolResult(_text(str(error)), "error")
+        except (Exception, SystemExit) as error:  # whatever a tool does wrong, the model reads it and the run goes on
+            return ToolResult(_text(f"{self.spec.name} failed: {_said(error)}"), "error")
+
+
+@typing.overload
+def tool(function: Function, /) -> FunctionTool: ...
+
+
+@typing.overload
+def tool(
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    read_only: Stance = False,
+    repeatable: Stance | None = None,
+    subject: Subject = None,
+    timeout: float = 60.0,
+    inspect: Inspect | None = None,
+) -> Callable[[Function], FunctionTool]: ...
+
+
+def tool(
+    function: Function | None = None,
+    /,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    read_only: Stance = False,
+    repeatable: Stance | None = None,
+    subject: Subject = None,
+    timeout: float = 60.0,
+    inspect: Inspect | None = None,
+) -> FunctionTool | Callable[[Function], FunctionTool]:
+    """Make a tool of an async function, as `@tool` or `@tool(...)`.
+
+    The schema comes from its type hints, descriptions from `Annotated[..., Field(description=…)]` or from docstring
+    lines `argument: what it is`; the rest of the docstring describes the tool. A parameter annotated `ToolContext` is
+    handed in and never shown to the model. The function returns text, a ToolResult, or anything JSON can hold.
+
+    read_only, repeatable (default: as read_only): a truth, or a function of the arguments. subject: an argument's name,
+    or a function of the arguments; None means the canonical arguments. timeout: seconds, kept by the engine.
+    Raises ConfigError for a function that cannot be a tool.
+    """
+
+    def make(fn: Function) -> FunctionTool:
+        return _make(
+            fn,
+            str(name or getattr(fn, "__name__", "")),
+            description,
+            timeout=timeout,
+            stance=read_only,
+            again=read_only if repeatable is None else repeatable,
+            about=subject,
+            look=inspect,
+        )
+
+    return make if function is None else make(function)
+
+
+# -- reading the function ----------------------------------------------------------------------------------------------
+
+
+def _make(fn: Function, name: str, description: str | None, **how: Any) -> FunctionTool:
+    if not _NAME.fullmatch(name):
+        raise ConfigError(f"A tool cannot be called {name!r}: use letters, digits, _ and -, 64 at most.")
+    if not signatures.iscoroutinefunction(fn):
+        raise ConfigError(f"The tool {name} is not an async function. Write `async def`.")
+    text, about_args, context_name, parameters = *_described(fn), *_parameters(fn, name)
+    if not (description or text):
+        raise ConfigError(f"The tool {name} has no docstring. The model must read what it is for.")
+    if isinstance(how["about"], str) and how["about"] not in parameters:
+        raise ConfigError(f"The subject of the tool {name} is {how['about']}, which is not one of its arguments.")
+    model = _model(name, parameters, about_args)
+    try:
+        schema = model.model_json_schema()
+    except PydanticUserError as error:
+        raise ConfigError(f"The tool {name} has an argument that JSON cannot carry: {error.message}") from error
+    spec = ToolSpec(name, description or text, {"properties": {}, **_untitled(schema)})
+    return FunctionTool(spec=spec, function=fn, model=model, context_name=context_name, **how)
+
+
+def _parameters(fn: Function, name: str) -> tuple[str, dict[str, tuple[Any, Any]]]:
+    """(name of the context parameter or "", {argument: (type, default or ...)})."""
+    try:
+        hints = typing.get_type_hints(fn, include_extras=True)
+    except Exception as error:  # evaluating foreign annotations may raise anything
+        raise ConfigError(f"The type hints of the tool {name} cannot be resolved: {error}") from error
+    context_name, arguments = "", {}
+    for parameter in signatures.signature(fn).parameters.values():
+        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+            raise ConfigError(f"The tool {name} takes {parameter}, which has no name for the model to use.")
+        if parameter.name not in hints:
+            raise ConfigError(f"The argument {parameter.name} of the tool {name} has no type hint.")
+        if hints[parameter.name] is ToolContext:
+            context_name = parameter.name
+        else:
+            default = ... if parameter.default is parameter.empty else parameter.default
+            arguments[parameter.name] = (hints[parameter.name], default)
+    return context_name, arguments
+
+
+def _model(name: str, parameters: Mapping[str, tuple[Any, Any]], about_args: Mapping[str, str]) -> type[BaseModel]:
+    # Fields are numbered and known to the outside by alias: an argument may be called `json` or `_x` and harm nothing.
+    config = ConfigDict(extra="forbid", strict=True, hide_input_in_errors=True)
+    fields: dict[str, Any] = {}
+    for i, (argument, (kind, default)) in enumerate(parameters.items()):
+        said: dict[str, Any] = {"description": about_args[argument]} if argument in about_args else {}
+        fields[f"p{i}"] = (kind, Field(default, alias=argument, **said))
+    try:
+        return create_model(name, __config__=config, **fields)
+    except (PydanticUserError, TypeError) as error:
+        raise ConfigError(f"The tool {name} has an argument that cannot be checked: {error}") from error
+
+
+def _described(fn: Function) -> tuple[str, dict[str, str]]:
+    """(the docstring without its argument lines, {argument: its description})."""
+    known = signatures.signature(fn).parameters
+    kept: list[str] = []
+    arguments: dict[str, str] = {}
+    current, margin = "", 0
+    for line in (signatures.getdoc(fn) or "").splitlines():
+        indent = len(line) - len(line.lstrip())
+        head, colon, rest = line.strip().partition(": ")
+        if colon and head in known:
+            arguments[head], current, margin = rest.strip(), head, indent
+        elif current and line.strip() and indent > margin:
+            arguments[current] += " " + line.strip()
+        elif line.strip() not in ("Args:", "Arguments:"):
+            kept.append(line)
+            current = ""
+    return "\n".join(kept).strip(), arguments
+
+
+def _untitled(schema: dict[str, Any]) -> dict[str, Any]:
+    """Without pydantic's generated titles, which cost tokens and say nothing."""
+    bare = {key: value for key, value in schema.items() if key != "title"}
+    for group in ("properties", "$defs"):
+        if group in bare:
+            bare[group] = {name: _untitled(part) for name, part in bare[group].items()}
+    return bare
+
+
+# -- arguments ---------------------------------------------------------------------------------------------------------
+
+
+def _parse(model: type[BaseModel], args: Args) -> tuple[BaseModel | None, str]:
+    """(the arguments, "") or (None, why not). As JSON and strictly: an enum is its text, but "3" is no number."""
+    if not isinstance(args, Mapping):
+        return None, "The arguments must be an object."
+    try:
+        data = canonical(dict(args)).encode("utf-8")
+    except UnicodeEncodeError:
+        return None, "The arguments hold text that is not valid Unicode (half of a surrogate pair)."
+    except Exception:  # what is no JSON fails in many ways (types, NaN, cycles, depth), and each means the same
+        return None, "The arguments are not JSON, or are nested too deeply."
+    if len(data) > ARGUMENT_CHARS:
+        return None, f"The arguments are too long ({len(data):,} bytes; at most {ARGUMENT_CHARS:,}). Work in pieces."
+    try:
+        return model.model_validate_json(data), ""
+    except ValidationError as error:
+        return None, _sentence(error, model)
+    except Exception as error:  # a validator of the tool's own may raise anything
+        return None, f"The arguments could not be checked: {_said(error)}"
+
+
+def _sentence(error: ValidationError, model: type[BaseModel]) -> str:
+    known = ", ".join(str(field.alias) for field in model.model_fields.values()) or "none"
+    told: dict[str, None] = {}  # in order, each once: branches of a union repeat themselves
+    for fault in error.errors(include_url=False, include_context=False, include_input=False):
+        place = short(".".join(str(part) for part in fault["loc"][:4])) or "arguments"
+        match fault["type"]:
+            case "missing" | "missing_argument":
+                told[f"{place}: is required"] = None
+            case "extra_forbidden":
+                told[f"{place}: is not an argument of this tool (it takes: {known})"] = None
+            case "json_invalid" | "recursion_loop":
+                told["the arguments are not JSON, or are nested too deeply"] = None
+            case _:
+                message = fault["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ")
+                message = message.replace("Input should be", "must be", 1)
+                told[f"{place}: {short(message, 200)}"] = None
+    named = list(told)
+    more = f"; and {len(named) - PROBLEMS:,} more" if len(named) > PROBLEMS else ""
+    return "Wrong arguments. " + "; ".join(named[:PROBLEMS]) + more + "."
+
+
+def _holds(stance: Stance, args: Args) -> bool:
+    if isinstance(stance, bool):
+        return stance
+    try:
+        return stance(args) is True
+    except Exception:  # no answer is a no: the call is asked about, and not repeated
+        return False
+
+
+# -- results -----------------------------------------------------------------------------------------------------------
+
+
+def _result(value: Any) -> ToolResult:
+    if isinstance(value, ToolResult):
+        return ToolResult(_text(value.content), value.outcome)
+    return ToolResult(_text(value))
+
+
+def _text(value: Any) -> str:
+    """What the model reads of a value: whole and valid Unicode, never empty, never longer than RESULT_CHARS."""
+    if isinstance(value, bytes | bytearray):
+        try:
+            value = value.decode("utf-8")
+        except UnicodeDecodeError:
+            value = f"({len(value):,} bytes that are not text)"
+    if value is not None and not isinstance(value, str):
+        try:
+            value = to_json(value).decode()
+        except (PydanticSerializationError, ValueError) as error:
+            raise ToolFailed(f"The tool returned a {type(value).__name__}, which is neither text nor JSON.") from error
+    if not value:
+        return NOTHING
+    return clip(value, RESULT_CHARS).encode("utf-8", "backslashreplace").decode()
+
+
+def _said(error: BaseException) -> str:
+    return f"{type(error).__name__}: {clip(str(error), 2_000)}".rstrip(": ")
