@@ -39,7 +39,7 @@ class Guard:
         if request.headers.get("Host", "") not in self.hosts():
             raise web.HTTPForbidden(text="wrong host")
         origin = request.headers.get("Origin")
-        if origin is not None and origin.removeprefix("http://") not in self.hosts():
+        if origin is not None and origin not in {f"http://{host}" for host in self.hosts()}:
             raise web.HTTPForbidden(text="wrong origin")
         if request.path.startswith(_OWN_SECRET):
             return await handler(request)

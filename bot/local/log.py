@@ -7,7 +7,7 @@ from typing import Final
 
 from bot.local.shapes import JSON
 
-KEPT: Final = 100_000  # entries; ours, so that a long load run does not fill the memory
+KEPT: Final = 50_000  # entries; ours, so that a long load run does not fill the memory
 
 
 class Log:

@@ -66,6 +66,9 @@ def publish(world: World, channel: str, message: JSON, *, own_blocks: bool = Fal
     world.emit(event, channel)
     if mentionable:
         mention(world, channel, message)
+    if message.get("bot_id") == people.BOT_ID and "thread_ts" in message:
+        # An answer ends "is thinking…" by itself: docs.slack.dev/reference/methods/assistant.threads.setStatus
+        world.sessions.get(f"{channel}:{message['thread_ts']}", {}).pop("status", None)
     world.file.flush()
     world.log.changed()
     return record

@@ -13,7 +13,7 @@ from bot.local.responses import by_url
 from bot.local.shapes import JSON, Call, Fault, SlackError
 from bot.local.world import World
 
-CALLS_KEPT: Final = 200_000  # ours: a long load run shall not fill the memory
+CALLS_KEPT: Final = 50_000  # ours: a long load run shall not fill the memory
 _BODY: Final = 32 * 1024 * 1024
 
 
@@ -62,9 +62,10 @@ class Server:
             shown = "connection_cut" if fault.cuts else fault.error or shown or f"http_{fault.http_status}"
         seconds = time.perf_counter() - started
         ok = bool(reply["ok"]) and not fault
-        self.calls.append(Call(method, arguments, world.clock(), _peer(peer), ok, shown, seconds, reply))
+        kept = reply if method != "apps.connections.open" else {"ok": reply["ok"]}  # a ticket is a secret too
+        self.calls.append(Call(method, arguments, world.clock(), _peer(peer), ok, shown, seconds, kept))
         world.log.note("call", method=method, ok=ok, error=shown, arguments=arguments)
-        return _faulty(request, fault, reply) if fault else web.json_response(reply, headers=api.scopes_header(world))
+        return _faulty(request, fault) if fault else web.json_response(reply, headers=api.scopes_header(world))
 
     def _fault(self, method: str) -> Fault | None:
         """The next fault for this method, if one was ordered."""
@@ -79,8 +80,11 @@ class Server:
 
     async def _respond(self, request: web.Request) -> web.StreamResponse:
         arguments, _, broken = await _read(request)
+        fault = self._fault("response_url")
+        if fault and not fault.after_effect:
+            return _faulty(request, fault)
         status, text = (400, broken) if broken else by_url(self.world, request.match_info["key"], arguments)
-        return web.Response(status=status, text=text)
+        return _faulty(request, fault) if fault else web.Response(status=status, text=text)
 
     async def _socket(self, request: web.Request) -> web.StreamResponse:
         if not self.world.hub.admits(request.query.get("ticket", "")):
@@ -106,7 +110,7 @@ async def _read(request: web.Request) -> tuple[JSON, str, str]:
     return arguments, str(token), ""
 
 
-def _faulty(request: web.Request, fault: Fault, reply: JSON) -> web.StreamResponse:
+def _faulty(request: web.Request, fault: Fault) -> web.StreamResponse:
     if fault.cuts:
         if request.transport:
             request.transport.abort()

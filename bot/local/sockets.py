@@ -25,7 +25,7 @@ class Socket:
 
     number: int
     outbox: asyncio.Queue[str] = field(default_factory=asyncio.Queue)
-    response: web.WebSocketResponse = field(default_factory=lambda: web.WebSocketResponse(max_msg_size=0))
+    response: web.WebSocketResponse = field(default_factory=lambda: web.WebSocketResponse(timeout=1.0, max_msg_size=0))
 
 
 class Hub:

@@ -38,7 +38,7 @@ def say(
         raise PersonCannot(f"no such thread: {thread_ts}")
     if world.people[user]["is_bot"]:
         return bot_says(world, user, channel, text, thread_ts)
-    said = Said(text, []) if raw else typed(text, world.names())
+    said = Said(text, []) if raw else typed(text.strip(), world.names())  # the client trims
     message = person_message(world, user, channel, said, thread_ts, [_file(user, each) for each in files])
     if raw:
         message.pop("blocks", None)

@@ -54,12 +54,12 @@ def connect(workspace: LocalWorkspace) -> Connect:
         web_client = AsyncWebClient(token=workspace.app_token, base_url=workspace.api_url)
         handler = AsyncSocketModeHandler(app, workspace.app_token, web_client=web_client)
         before = workspace.connections
-        await handler.connect_async()
+        await handler.connect_async()  # type: ignore[no-untyped-call]
         await workspace.wait_for(lambda w: w.connections > before)
         try:
             yield handler
         finally:
-            await handler.close_async()
+            await handler.close_async()  # type: ignore[no-untyped-call]
 
     return connected
 

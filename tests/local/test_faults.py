@@ -4,6 +4,7 @@ import pytest
 from slack_sdk.errors import SlackApiError
 from slack_sdk.http_retry.builtin_async_handlers import AsyncRateLimitErrorRetryHandler
 from slack_sdk.web.async_client import AsyncWebClient
+from slack_sdk.webhook.async_client import AsyncWebhookClient
 
 from bot.local import LocalWorkspace, people
 
@@ -69,3 +70,10 @@ async def test_a_server_error_can_hide_a_success(workspace: LocalWorkspace, once
         await once.chat_postMessage(channel=people.GENERAL, text="x")
 
     assert len(workspace.messages(people.GENERAL)) == 1
+
+
+async def test_a_response_address_fails_like_a_method(workspace: LocalWorkspace) -> None:
+    workspace.fail("response_url", http_status=500)
+    hook = AsyncWebhookClient(workspace.world.response_url(people.BEN, people.GENERAL, None))
+
+    assert [(await hook.send(text="x")).status_code for _ in range(2)] == [500, 200]

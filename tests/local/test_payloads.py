@@ -93,7 +93,9 @@ async def test_replies_have_the_keys_of_slacks(workspace: LocalWorkspace, client
         "users.info": {"user": people.BEN},
         "views.open": {"trigger_id": workspace.world.trigger(people.BEN), "view": modal()},
     }
-    replies = {method: (await client.api_call(method, json=arguments)).data for method, arguments in calls.items()}
+    replies: dict[str, Any] = {
+        method: (await client.api_call(method, json=arguments)).data for method, arguments in calls.items()
+    }
 
     assert {method: set(reply) for method, reply in replies.items()} == {
         method: set(must.split()) for method, must in keys.REPLY_MUST.items()

@@ -139,7 +139,8 @@ async def test_scopes_are_asked_for_by_kind_of_channel(workspace: LocalWorkspace
 
 async def test_channels_and_people_tell_what_is_special_about_them(client: AsyncWebClient) -> None:
     async def user(key: str) -> dict[str, Any]:
-        return (await client.users_info(user=key))["user"]
+        found: dict[str, Any] = (await client.users_info(user=key))["user"]
+        return found
 
     assert (await client.conversations_info(channel=people.SHARED))["channel"]["is_ext_shared"] is True
     assert (await client.conversations_info(channel=people.OUTSIDE))["channel"]["is_member"] is False

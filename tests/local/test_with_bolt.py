@@ -1,6 +1,10 @@
 """A real Bolt app over a real websocket."""
 
+from typing import Any
+
+import aiohttp
 from slack_bolt.app.async_app import AsyncApp
+from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.local import LocalWorkspace, people
 from tests.local.conftest import Connect
@@ -35,29 +39,28 @@ async def test_a_mention_a_card_a_click_and_a_modal_go_through_bolt(
     workspace: LocalWorkspace, app: AsyncApp, connect: Connect
 ) -> None:
     @app.event("app_mention")
-    async def on_mention(event, say):
+    async def on_mention(event: Any, say: Any) -> None:
         await say(text="Run it?", blocks=CARD, thread_ts=event["ts"])
 
     @app.event("message")
-    async def on_message():
+    async def on_message() -> None:
         pass
 
     @app.action("edit")
-    async def on_edit(ack, body, client):
+    async def on_edit(ack: Any, body: Any, client: Any) -> None:
         await ack()
         await client.views_open(trigger_id=body["trigger_id"], view=MODAL)
 
     @app.view("edited")
-    async def on_submit(ack, view, client, body):
+    async def on_submit(ack: Any, view: Any, client: Any, body: Any) -> None:
         typed = view["state"]["values"]["why"]["text"]["value"]
         await ack()
         await client.chat_postMessage(channel=people.GENERAL, text=f"because {typed}")
 
     async with connect(app):
         asked = await workspace.say(people.BEN, people.GENERAL, "@harness do it")
-        [_, card] = await workspace.wait_for(
-            lambda w: len(found := w.messages(people.GENERAL, asked["ts"])) == 2 and found
-        )
+        await workspace.wait_for(lambda w: len(w.messages(people.GENERAL, asked["ts"])) == 2)
+        [_, card] = workspace.messages(people.GENERAL, asked["ts"])
         assert card["thread_ts"] == asked["ts"]
         assert card["parent_user_id"] == people.BEN
         assert card["blocks"][0]["text"]["text"] == "*Run it?* a &amp; b"
@@ -75,16 +78,16 @@ async def test_a_mention_a_card_a_click_and_a_modal_go_through_bolt(
 async def test_a_command_is_answered_by_ack_and_by_response_url(
     workspace: LocalWorkspace, app: AsyncApp, connect: Connect
 ) -> None:
-    texts = []
+    texts: list[str] = []
 
     @app.command("/harness")
-    async def on_command(ack, respond, command):
+    async def on_command(ack: Any, respond: Any, command: Any) -> None:
         texts.append(command["text"])
         await ack("by ack")
         await respond(text="by address", response_type="in_channel")
 
     @app.event("message")
-    async def on_message():
+    async def on_message() -> None:
         pass
 
     async with connect(app):
@@ -100,15 +103,15 @@ async def test_a_command_is_answered_by_ack_and_by_response_url(
 async def test_a_disconnect_frame_makes_the_app_connect_anew_and_nothing_is_lost(
     workspace: LocalWorkspace, app: AsyncApp, connect: Connect
 ) -> None:
-    seen = []
+    seen: list[str] = []
 
     @app.event("app_mention")
-    async def on_mention(event):
+    async def on_mention(event: Any) -> None:
         seen.append(event["text"])
         workspace.world.log.changed()
 
     @app.event("message")
-    async def on_message():
+    async def on_message() -> None:
         pass
 
     async with connect(app):
@@ -120,9 +123,9 @@ async def test_a_disconnect_frame_makes_the_app_connect_anew_and_nothing_is_lost
     assert workspace.world.hub.pending == {}
 
 
-async def test_one_tcp_connection_carries_many_calls_of_one_session(workspace: LocalWorkspace, client) -> None:
-    import aiohttp
-
+async def test_one_tcp_connection_carries_many_calls_of_one_session(
+    workspace: LocalWorkspace, client: AsyncWebClient
+) -> None:
     async with aiohttp.ClientSession() as session:
         client.session = session
         for _ in range(3):
