@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from bot.local import api_chat, api_conversations, api_rest, api_views, people, rules
-from bot.local.arguments import Arguments
+from bot.local.arguments import Arguments, need
 from bot.local.shapes import JSON, SlackError
 from bot.local.world import World
 
@@ -41,13 +41,6 @@ def _admit(world: World, method: str, token: str) -> None:
     scope = rules.METHOD_SCOPES[method]
     if not app_level and scope and ":" in scope:
         need(world, scope)
-
-
-def need(world: World, scope: str) -> None:
-    """SlackError unless the app was given this scope."""
-    if scope not in world.settings.scopes:
-        provided = ",".join(sorted(world.settings.scopes))
-        raise SlackError("missing_scope", needed=scope, provided=provided)
 
 
 def same(given: str, wanted: str) -> bool:

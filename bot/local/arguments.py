@@ -12,6 +12,12 @@ from bot.local.world import World
 _TS: Final = re.compile(r"\d+\.\d{6}")
 
 
+def need(world: World, scope: str) -> None:
+    """SlackError unless the app was given this scope."""
+    if scope not in world.settings.scopes:
+        raise SlackError("missing_scope", needed=scope, provided=",".join(sorted(world.settings.scopes)))
+
+
 class Arguments:
     """Arguments as sent: form fields are text, JSON bodies have types; both read alike."""
 
@@ -87,9 +93,7 @@ class Arguments:
 
     def scoped(self, world: World, channel: str, what: str) -> None:
         """SlackError unless the app has the scope for this kind of channel.  In: `history` or `read`."""
-        scope = f"{people.SCOPE_OF_KIND[people.kind_of(world.info(channel))]}:{what}"
-        if scope not in world.settings.scopes:
-            raise SlackError("missing_scope", needed=scope, provided=",".join(sorted(world.settings.scopes)))
+        need(world, f"{people.SCOPE_OF_KIND[people.kind_of(world.info(channel))]}:{what}")
 
     def whole_text(self) -> str:
         """A message's text, cut where Slack cuts it without a word."""

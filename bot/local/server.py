@@ -49,6 +49,8 @@ class Server:
         arguments, token, broken = await _read(request)
         if world.settings.delay:
             await asyncio.sleep(world.settings.delay)
+        if method in world.settings.gates:
+            await world.settings.gates[method].wait()
         fault = self._fault(method)
         if fault and not fault.after_effect:
             reply: JSON = {"ok": False, "error": fault.error or "ratelimited"}

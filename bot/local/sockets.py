@@ -40,6 +40,7 @@ class Hub:
         self._waiting: dict[str, asyncio.Future[Answer]] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._made = self._turn = self._opened = 0
+        self._closing = False
         self._take_over()
 
     def _take_over(self) -> None:
@@ -47,6 +48,7 @@ class Hub:
         for key, record in list(self.pending.items()):
             self._made = max(self._made, int(key))
             if record["accepts"]:
+                self._log.saw(record["user"], "operation_timeout", type=record["type"])
                 self._drop(key)
             else:
                 self._keys |= dict.fromkeys(record["ids"], key)
@@ -126,7 +128,7 @@ class Hub:
 
     def tick(self, *, now: float | None = None, hurry: bool = False) -> None:
         """Time out and hand out again what is due.  `hurry`: everything unacknowledged is due now."""
-        self._timer = None
+        self._disarm()
         moment = self._clock() if now is None else now
         for key, record in list(self.pending.items()):
             if record["due"] is None or (record["due"] > moment and not hurry):
@@ -140,15 +142,13 @@ class Hub:
         self._file.flush()
         self._arm()
 
-    def stop(self) -> None:
-        if self._timer:
-            self._timer.cancel()
-        for future in self._waiting.values():
-            future.cancel()
-
     async def close(self) -> None:
-        """End every connection."""
-        self.stop()
+        """End every connection.  Whoever waits for an answer learns that none will come."""
+        self._closing = True
+        self._disarm()
+        for future in self._waiting.values():
+            if not future.done():
+                future.set_result(Answer(False, "dispatch_failed"))
         for socket in list(self.sockets):
             await socket.response.close()
 
@@ -204,7 +204,7 @@ class Hub:
             # Interactions wait on: their acknowledgement may still come by another connection.
             if record["socket"] == socket.number and not record["accepts"]:
                 self._wait(key, sent=True)
-                if self.sockets:
+                if self.sockets and not self._closing:
                     self._send(key)
         self._file.flush()
 
@@ -233,8 +233,13 @@ class Hub:
             self._keys.pop(envelope_id, None)
         del self.pending[key]
 
+    def _disarm(self) -> None:
+        if self._timer:
+            self._timer.cancel()
+        self._timer = None
+
     def _arm(self) -> None:
-        if self._timer is None:
+        if self._timer is None and not self._closing:
             due = min((record["due"] for record in self.pending.values() if record["due"] is not None), default=None)
             if due is not None:
                 wait = max(due - self._clock(), 0.01)

@@ -182,6 +182,11 @@ class LocalWorkspace(Acting):
         fault = Fault(error, http_status, retry_after, times, after_effect)
         self.settings.faults.setdefault(method, []).append(fault)
 
+    def hold(self, method: str) -> asyncio.Event:
+        """Calls of this method wait, nothing done yet, until the event that is given back is set."""
+        gate = self.settings.gates[method] = asyncio.Event()
+        return gate
+
     def disconnect(self, reason: str = "refresh_requested") -> None:
         """Tell all connections to end.  In: one of Slack's reasons, or "cut" to end them without a word."""
         self.world.hub.disconnect(reason)

@@ -1,5 +1,6 @@
 """The workspace's state in one place, and how an event leaves it for the app."""
 
+import asyncio
 import secrets
 import time
 from collections.abc import Callable
@@ -24,6 +25,7 @@ class Settings:
     agents: str = "not_authorized"  # what agents.sessions.* answers: "ok", or one of Slack's error codes
     keep_rich_text: bool = True  # chat.update refuses to take all rich_text away (block_mismatch)
     faults: dict[str, list[Fault]] = field(default_factory=dict)
+    gates: dict[str, asyncio.Event] = field(default_factory=dict)  # calls of a method wait until its gate opens
     delay: float = 0.0  # seconds added to every Web API call
 
 

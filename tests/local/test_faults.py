@@ -1,8 +1,9 @@
 """Faults that tests order: errors, rate limits, lost replies."""
 
+import asyncio
+
 import pytest
 from slack_sdk.errors import SlackApiError
-from slack_sdk.http_retry.builtin_async_handlers import AsyncRateLimitErrorRetryHandler
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.webhook.async_client import AsyncWebhookClient
 
@@ -35,13 +36,6 @@ async def test_a_rate_limit_says_when_to_come_back(workspace: LocalWorkspace, cl
 
     assert (caught.value.response.status_code, caught.value.response["error"]) == (429, "ratelimited")
     assert caught.value.response.headers["Retry-After"] == "7"
-
-
-async def test_slack_sdks_own_handler_waits_and_succeeds(workspace: LocalWorkspace, client: AsyncWebClient) -> None:
-    client.retry_handlers.append(AsyncRateLimitErrorRetryHandler(max_retry_count=1))
-    workspace.fail("chat.postMessage", retry_after=0)
-
-    assert (await client.chat_postMessage(channel=people.GENERAL, text="x"))["ok"]
 
 
 async def test_a_lost_reply_leaves_the_message_posted(workspace: LocalWorkspace, once: AsyncWebClient) -> None:
@@ -77,3 +71,15 @@ async def test_a_response_address_fails_like_a_method(workspace: LocalWorkspace)
     hook = AsyncWebhookClient(workspace.world.response_url(people.BEN, people.GENERAL, None))
 
     assert [(await hook.send(text="x")).status_code for _ in range(2)] == [500, 200]
+
+
+async def test_a_held_call_does_nothing_until_it_is_let_go(workspace: LocalWorkspace, client: AsyncWebClient) -> None:
+    gate = workspace.hold("chat.postMessage")
+    posting = asyncio.create_task(client.chat_postMessage(channel=people.GENERAL, text="x"))
+    await client.auth_test()
+    assert workspace.messages(people.GENERAL) == []
+
+    gate.set()
+    await posting
+
+    assert len(workspace.messages(people.GENERAL)) == 1

@@ -1,6 +1,7 @@
 """Socket Mode: who gets an envelope, and what happens when nobody acknowledges it."""
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -168,3 +169,51 @@ async def test_pings_are_answered(raw: RawApp) -> None:
 
     message = await socket.receive()
     assert (message.type, message.data) == (aiohttp.WSMsgType.PONG, b"sdk-ping-pong:1.0")
+
+
+async def test_a_click_may_be_acknowledged_by_another_connection(
+    workspace: LocalWorkspace, raw: RawApp, client: Any
+) -> None:
+    posted = await client.chat_postMessage(channel=people.GENERAL, text="?", blocks=CARD)
+    workspace.world.hub.clear()
+    one = await raw.connect()
+    clicking = asyncio.create_task(workspace.click(people.BEN, people.GENERAL, posted["ts"], "go"))
+    frame = await one.receive_json()
+    two = await raw.connect()
+    await one.close()
+
+    await ack(two, frame)
+
+    assert (await clicking).ok
+
+
+async def test_whoever_waits_learns_that_the_workspace_stopped(clock: Clock) -> None:
+    workspace = LocalWorkspace(clock=clock)
+    await workspace.start()
+    async with aiohttp.ClientSession() as session:
+        socket = await session.ws_connect(f"{workspace.url}/_socket?ticket={workspace.world.hub.ticket()}")
+        await socket.receive_json()
+        waiting = asyncio.create_task(workspace.command(people.BEN, people.GENERAL, "/harness"))
+        await socket.receive_json()
+        closed = asyncio.create_task(socket.receive())
+        await workspace.stop()
+        await closed
+
+    assert (await waiting).error == "dispatch_failed"
+
+
+async def test_a_command_that_nobody_took_before_a_restart_is_not_sent_again(tmp_path: Path, clock: Clock) -> None:
+    workspace = LocalWorkspace(tmp_path / "w.db", clock=clock)
+    await workspace.start()
+    async with aiohttp.ClientSession() as session:
+        socket = await session.ws_connect(f"{workspace.url}/_socket?ticket={workspace.world.hub.ticket()}")
+        await socket.receive_json()
+        waiting = asyncio.create_task(workspace.command(people.BEN, people.GENERAL, "/harness"))
+        await socket.receive_json()
+        closed = asyncio.create_task(socket.receive())
+        await workspace.stop()
+        await asyncio.gather(closed, waiting)
+
+    async with LocalWorkspace(tmp_path / "w.db", clock=clock) as again:
+        assert again.world.hub.pending == {}
+        assert [(entry["user"], entry["what"]) for entry in again.log] == [(people.BEN, "operation_timeout")]
