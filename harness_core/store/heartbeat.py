@@ -17,11 +17,12 @@ log = logging.getLogger(__name__)
 class Heartbeat:
     """Says every second that this process lives, whatever the event loop and the writer are busy with."""
 
-    def __init__(self, path: Path, owner: str, beats: Beats, clock: Clock) -> None:
+    def __init__(self, path: Path, owner: str, beats: Beats, clock: Clock, every: float = BEAT_EVERY) -> None:
         self._path = path
         self._owner = owner
         self._beats = beats
         self._clock = clock
+        self._every = every  # seconds
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="sqlite-heartbeat", daemon=True)
 
@@ -41,7 +42,7 @@ class Heartbeat:
 
     def _run(self) -> None:
         conn: sqlite3.Connection | None = None
-        while not self._stopping.wait(BEAT_EVERY):
+        while not self._stopping.wait(self._every):
             try:
                 conn = conn or self._connect()
                 began = self._clock.monotonic()
@@ -53,7 +54,7 @@ class Heartbeat:
             conn.close()
 
     def _connect(self) -> sqlite3.Connection:
-        conn = sqlite3.connect(self._path, timeout=BEAT_EVERY, isolation_level=None)
+        conn = sqlite3.connect(self._path, timeout=self._every, isolation_level=None)
         # It must not hold the lock while a disk syncs: a beat lost in a power cut is no loss, and checkpoints are the
         # writer's work.
         conn.execute("pragma synchronous = normal")

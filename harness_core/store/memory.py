@@ -133,9 +133,9 @@ class MemoryStore(BaseStore):
             self._disk.beating.add(self.owner)
             self._beats.note(math.inf, math.inf)
 
-    def reopen(self) -> MemoryStore:
-        """Another handle on the same data, as another process would have it."""
-        return MemoryStore(self._codec, self._clock, heartbeat=self._heartbeat, disk=self._disk)
+    def reopen(self, codec: Codec | None = None) -> MemoryStore:
+        """Another handle on the same data, as another process (of another version, with its codec) would have it."""
+        return MemoryStore(codec or self._codec, self._clock, heartbeat=self._heartbeat, disk=self._disk)
 
     def stall(self) -> None:
         """Stop the heartbeat, as if the process had died or hung: its leases expire from now on."""

@@ -55,9 +55,9 @@ class SQLiteStore(BaseStore):
             raise
         return store
 
-    def reopen(self) -> SQLiteStore:
-        """Another handle on the same file, as another process would have it."""
-        return SQLiteStore(self.path, self._codec, self._clock, heartbeat=self._heartbeat is not None)
+    def reopen(self, codec: Codec | None = None) -> SQLiteStore:
+        """Another handle on the same file, as another process (of another version, with its codec) would have it."""
+        return SQLiteStore(self.path, codec or self._codec, self._clock, heartbeat=self._heartbeat is not None)
 
     def stall(self) -> None:
         """Stop the heartbeat, as if the process had died or hung: its leases expire from now on."""
@@ -73,8 +73,9 @@ class SQLiteStore(BaseStore):
         self._beats.stop(-math.inf)
         if self._heartbeat:
             self._heartbeat.stop()
-        await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._thread, self._shut))
-        self._thread.shutdown(wait=False)
+        shut = asyncio.get_running_loop().run_in_executor(self._thread, self._shut)
+        self._thread.shutdown(wait=False)  # takes no new work, and does what it has
+        await asyncio.shield(shut)
 
     def _shut(self) -> None:
         if self._heartbeat:

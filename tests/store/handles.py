@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from harness_core.events import Codec
 from harness_core.store.memory import MemoryStore
 from harness_core.store.sqlite import SQLiteStore
 from harness_core.testing import FakeClock
@@ -17,8 +18,8 @@ class Handles:
         self.clock = clock
         self._opened: list[Store] = [first]
 
-    def another(self) -> Store:
-        self._opened.append(self.first.reopen())
+    def another(self, codec: Codec | None = None) -> Store:
+        self._opened.append(self.first.reopen(codec))
         return self._opened[-1]
 
     async def close(self) -> None:

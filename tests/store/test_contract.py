@@ -196,15 +196,14 @@ class ContextCompressed(Event):
 
 async def test_open_begins_with_the_last_compression(handles: Handles):
     assert ContextCompressed.__name__ == OPENS
-    store = type(handles.first).reopen(handles.first)
-    store._codec = Codec((*(kind for kind in FACTS if kind.__name__ != OPENS), ContextCompressed))
+    known = (*(kind for kind in FACTS if kind.__name__ != OPENS), ContextCompressed)
+    store = handles.another(Codec(known))
     for facts in ([Prompted("a")], [ContextCompressed()], [Prompted("b"), ContextCompressed(), Prompted("c")]):
         await store.append("s", facts)
     await store.append("s", Prompted("d"))
 
     assert [fact.seq for fact in await store.open("s")] == [4, 5, 6]
     assert len(await store.read("s")) == 6
-    await store.close()
 
 
 async def test_open_without_a_compression_is_everything(store: Store):
@@ -612,8 +611,7 @@ async def test_an_append_whose_caller_was_cancelled_happens_and_is_told(store: S
 
 
 async def test_a_fact_of_a_newer_version_is_refused_in_clear_words(handles: Handles):
-    newer = handles.another()
-    newer._codec = Codec((*FACTS, FromTheFuture))
+    newer = handles.another(Codec((*FACTS, FromTheFuture)))
     await newer.append("s", FromTheFuture("x"))
 
     with pytest.raises(NewerFormat, match="newer version"):

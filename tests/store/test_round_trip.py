@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness_core.errors import ModelErrorKind
 from harness_core.events import FACTS, Event
-from harness_core.hitl import Approve, Expired, Happened, HITLTask, Reject, Rerun, Skip
-from harness_core.permissions.rule import PermissionRule
 from harness_core.store.memory import MemoryStore
 from harness_core.store.sqlite import SQLiteStore
 from harness_core.testing import FakeClock
-from harness_core.types import Inspection, ToolCall, Usage
 
 text = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 number = st.floats(allow_nan=False, allow_infinity=False)
@@ -27,45 +24,42 @@ json = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(text, inner, max_size=3),
     max_leaves=5,
 )
-args = st.dictionaries(text, json, max_size=3)
-
-
-def build(kind: type[Any]) -> st.SearchStrategy[Any]:
-    """Instances of one of our frozen classes, field by field."""
-    return st.builds(
-        kind, **{f.name: VALUES[str(f.type).replace('"', "'")] for f in fields(kind) if f.name not in ("seq", "action")}
-    )
-
-
-VALUES: dict[str, st.SearchStrategy[Any]] = {
-    "str": text,
-    "str | None": st.none() | text,
-    "int": st.integers(0, 2**53),
-    "int | None": st.none() | st.integers(0, 2**53),
-    "float": number,
-    "float | None": st.none() | number,
-    "bool": st.booleans(),
-    "bool | None": st.none() | st.booleans(),
-    "Args": args,
-    "Args | None": st.none() | args,
-    "Mapping[str, Any]": args,
-    "Mapping[str, Any] | None": st.none() | args,
-    "tuple[str, ...]": st.lists(text, max_size=3).map(tuple),
-    "Outcome": st.sampled_from(["ok", "error", "denied", "rejected", "skipped", "expired", "unknown", "not_run"]),
-    "RunStatus": st.sampled_from(["completed", "pending", "rejected", "limited", "stopped", "failed"]),
-    "ModelErrorKind": st.sampled_from(ModelErrorKind.__args__),  # type: ignore[attr-defined]
-    "TaskKind": st.sampled_from(["approve", "unknown"]),
-    "Effect": st.sampled_from(["allow", "ask", "deny"]),
-    "Literal['text', 'diff']": st.sampled_from(["text", "diff"]),
-    "Literal['added', 'removed']": st.sampled_from(["added", "removed"]),
-    "ToolCall": st.deferred(lambda: build(ToolCall)),
-    "tuple[ToolCall, ...]": st.deferred(lambda: st.lists(build(ToolCall), max_size=2).map(tuple)),
-    "Usage": st.deferred(lambda: build(Usage)),
-    "Inspection": st.deferred(lambda: build(Inspection)),
-    "PermissionRule": st.deferred(lambda: build(PermissionRule)),
-    "tuple[HITLTask, ...]": st.deferred(lambda: st.lists(build(HITLTask), max_size=2).map(tuple)),
-    "StoredDecision": st.deferred(lambda: st.one_of(*map(build, (Approve, Reject, Skip, Rerun, Happened, Expired)))),
+PLAIN: dict[Any, st.SearchStrategy[Any]] = {
+    str: text,
+    int: st.integers(0, 2**53),
+    float: number,
+    bool: st.booleans(),
+    type(None): st.none(),
+    Any: json,
 }
+
+
+def values(hint: Any) -> st.SearchStrategy[Any]:
+    """Whatever a field of this type may hold."""
+    inner = get_args(hint)
+    match get_origin(hint):
+        case None:
+            return build(hint) if is_dataclass(hint) else PLAIN[hint]
+        case origin if origin is Annotated:
+            return values(inner[0])
+        case origin if origin is Literal:
+            return st.sampled_from(inner)
+        case origin if origin in (Union, UnionType):
+            return st.one_of(*map(values, inner))
+        case origin if origin is tuple and inner[-1] is ...:
+            return st.lists(values(inner[0]), max_size=2).map(tuple)
+        case origin if origin is tuple:
+            return st.tuples(*map(values, inner))
+        case _:
+            return st.dictionaries(values(inner[0]), values(inner[1]), max_size=3)
+
+
+def build(kind: Any) -> st.SearchStrategy[Any]:
+    """Instances of one of our frozen classes, field by field."""
+    hints = get_type_hints(kind, include_extras=True)
+    return st.builds(kind, **{f.name: values(hints[f.name]) for f in fields(kind) if f.name != "seq"})
+
+
 fact = st.one_of(*(build(kind) for kind in FACTS))
 history = st.lists(st.tuples(text, st.lists(fact, min_size=1, max_size=3)), max_size=5)
 

@@ -5,11 +5,11 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import sqlite3
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -17,7 +17,8 @@ import pytest
 from harness_core.errors import NewerFormat, StoreError
 from harness_core.events import Prompted, ToolCallEnd
 from harness_core.ports import SessionStore
-from harness_core.store.leases import alive
+from harness_core.store.heartbeat import Heartbeat
+from harness_core.store.leases import Beats, alive
 from harness_core.store.memory import MemoryStore
 from harness_core.store.sqlite import SQLiteStore
 from harness_core.testing import FakeClock
@@ -195,6 +196,64 @@ async def test_the_heartbeat_begins_with_the_first_lease_and_ends_with_the_store
     assert not beating()
 
 
+class Counted(Beats):
+    """Lets a test wait for a beat."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.noted = threading.Event()
+
+    def note(self, began: float, ended: float) -> None:
+        super().note(began, ended)
+        self.noted.set()
+
+
+def beats_in(path: Path) -> list[float]:
+    conn = sqlite3.connect(path)
+    rows = conn.execute("select beat_at from processes").fetchall()
+    conn.close()
+    return [beat_at for (beat_at,) in rows]
+
+
+async def test_the_heartbeat_writes_the_time_by_itself(path: Path):
+    await (await SQLiteStore.open_file(path)).close()
+    clock, beats = FakeClock(), Counted()
+    heartbeat = Heartbeat(path, "me", beats, clock, every=0.001)
+
+    heartbeat.start()
+    assert await asyncio.to_thread(beats.noted.wait, 10)
+    heartbeat.stop()
+    heartbeat.join()
+
+    assert beats_in(path) == [clock.now()]
+    assert beats.fresh(clock.monotonic())
+
+
+async def test_a_heartbeat_that_cannot_be_written_is_logged_and_tried_again(
+    path: Path, caplog: pytest.LogCaptureFixture
+):
+    await (await SQLiteStore.open_file(path)).close()
+    blocker = sqlite3.connect(path, isolation_level=None)
+    blocker.execute("begin immediate")
+    beats, failed = Counted(), threading.Event()
+    listener = logging.Handler()
+    listener.emit = lambda record: failed.set()  # type: ignore[method-assign]
+    logging.getLogger("harness_core.store.heartbeat").addHandler(listener)
+    heartbeat = Heartbeat(path, "me", beats, FakeClock(), every=0.001)
+
+    heartbeat.start()
+    assert await asyncio.to_thread(failed.wait, 10)
+    assert not beats.noted.is_set()
+    blocker.execute("rollback")
+    assert await asyncio.to_thread(beats.noted.wait, 10)
+
+    heartbeat.stop()
+    heartbeat.join()
+    logging.getLogger("harness_core.store.heartbeat").removeHandler(listener)
+    blocker.close()
+    assert "heartbeat could not be written" in caplog.text
+
+
 def test_a_heartbeat_from_a_future_that_the_clock_left_is_none():
     assert alive(100.0, 103.0)
     assert not alive(100.0, 103.1)
@@ -255,21 +314,14 @@ async def test_what_killed_processes_were_acknowledged_is_on_the_disk(path: Path
 async def test_the_session_of_a_killed_process_is_taken_over_when_its_heartbeat_is_old(path: Path):
     process = child(path, "s")
     await asyncio.to_thread(acknowledged, process, 3)
+    last_beat = beats_in(path)[0]
 
-    soon = SQLiteStore(path, heartbeat=False)
+    soon = SQLiteStore(path, clock=FakeClock(last_beat + 2.9), heartbeat=False)
     async with soon.lease("s") as lease:
         assert lease is None
-    await soon.close()
-
-    later = SQLiteStore(path, clock=Ahead(), heartbeat=False)
+    later = SQLiteStore(path, clock=FakeClock(last_beat + 3.1), heartbeat=False)
     async with later.lease("s") as lease:
         assert lease is not None
         assert lease.fence == 2
+    await soon.close()
     await later.close()
-
-
-class Ahead(FakeClock):
-    """The real time, and four seconds more."""
-
-    def __init__(self) -> None:
-        super().__init__(time.time() + 4.0)
