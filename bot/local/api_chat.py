@@ -85,7 +85,10 @@ def changed(world: World, record: JSON, arguments: Arguments) -> JSON:
         raise SlackError("block_mismatch")
     message = old | {"text": kept_text(text) if arguments.has("text") else old["text"]}
     # Text alone takes the old blocks away; only such an update shows "(edited)".
-    message["blocks"] = kept_blocks(blocks) if blocks else text_blocks(text)
+    if blocks:
+        message["blocks"] = kept_blocks(blocks)
+    elif arguments.has("text") or blocks is not None:
+        message["blocks"] = text_blocks(text)
     if not blocks:
         message["edited"] = {"user": people.BOT_USER, "ts": world.stamps.next()}
     if attachments is not None:

@@ -68,7 +68,8 @@ class Arguments:
         if not _TS.fullmatch(ts) or not world.board.known(channel, ts):
             raise SlackError("invalid_thread_ts")
         record = world.board.find(channel, ts, deleted=True)
-        if record is None or record["message"].get("thread_ts", ts) != ts:
+        root = record["message"] if record else {"subtype": "ephemeral"}
+        if root.get("thread_ts", ts) != ts or root.get("subtype", "") in rules.NO_REPLIES:
             raise SlackError("cannot_reply_to_message")
         return ts
 

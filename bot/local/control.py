@@ -107,6 +107,10 @@ async def _redeliver(workspace: "LocalWorkspace", sent: JSON) -> JSON:
     return {}
 
 
+async def _replay(workspace: "LocalWorkspace", sent: JSON) -> JSON:
+    return {"events": workspace.replay(sent["ts"])}
+
+
 async def _disconnect(workspace: "LocalWorkspace", sent: JSON) -> JSON:
     workspace.disconnect(sent.get("reason", "refresh_requested"))
     return {}
@@ -130,6 +134,7 @@ _VERBS: dict[str, Verb] = {
     "open-home": _open_home,
     "reset": _reset,
     "redeliver": _redeliver,
+    "replay": _replay,
     "disconnect": _disconnect,
     "fail": _fail,
     "person": _person,

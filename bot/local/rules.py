@@ -49,6 +49,9 @@ UPDATE_TEXT: Final = 4000  # chat.update fails whole: msg_too_long
 EPHEMERAL_TEXT: Final = 40_000
 REACTIONS_EACH: Final = 23  # different reactions of one user on one message: reactions.add, too_many_reactions
 
+# Notices of Slack's own take no replies: chat.postMessage, cannot_reply_to_message.
+NO_REPLIES: Final = frozenset({"channel_join", "channel_leave", "channel_topic", "channel_purpose", "ephemeral"})
+
 # --- views: docs.slack.dev/reference/views ---
 VIEW_BLOCKS: Final = 100
 VIEW_TITLE: Final = 24  # title, submit and close

@@ -195,6 +195,17 @@ class LocalWorkspace(Acting):
         """Treat all that is unacknowledged as timed out, and skip the pauses between retries."""
         self.world.hub.tick(hurry=True)
 
+    def replay(self, ts: str) -> int:
+        """Send the events of a message once more, as Slack at times does minutes later.  Out: how many."""
+        seen: dict[str, JSON] = {}
+        for entry in self.log:
+            payload = entry["frame"]["payload"] if entry["kind"] == "sent" else {}
+            if payload.get("event", {}).get("ts") == ts:
+                seen[payload["event_id"]] = payload
+        for payload in seen.values():
+            self.world.hub.offer("events_api", payload, accepts=False)
+        return len(seen)
+
     def tick(self) -> None:
         """Do what the clock says is due.  Needed only where the clock is not the wall's."""
         self.world.hub.tick()

@@ -103,6 +103,20 @@ async def test_redeliver_now_skips_the_pauses(workspace: LocalWorkspace, raw: Ra
     assert [(await socket.receive_json())["retry_attempt"] for _ in range(4)] == [0, 1, 2, 3]
 
 
+async def test_an_acknowledged_event_can_be_sent_once_more(workspace: LocalWorkspace, raw: RawApp) -> None:
+    socket = await raw.connect()
+    said = await workspace.say(people.BEN, people.GENERAL, "@harness hi")
+    frames = [await socket.receive_json() for _ in range(2)]
+    for frame in frames:
+        await ack(socket, frame)
+    await workspace.wait_for(lambda w: not w.world.hub.pending)
+
+    assert workspace.replay(said["ts"]) == 2
+
+    again = [await socket.receive_json() for _ in range(2)]
+    assert [frame["payload"] for frame in again] == [frame["payload"] for frame in frames]
+
+
 async def test_a_lost_connection_hands_its_events_to_the_next(workspace: LocalWorkspace, raw: RawApp) -> None:
     one = await raw.connect()
     await workspace.say(people.BEN, people.GENERAL, "hi")

@@ -69,6 +69,22 @@ async def test_a_reply_cannot_be_a_threads_root(workspace: LocalWorkspace, clien
     assert error == "cannot_reply_to_message"
 
 
+async def test_slacks_own_notices_take_no_replies(workspace: LocalWorkspace, client: AsyncWebClient) -> None:
+    notice = await workspace.notice(people.BEN, people.GENERAL, "channel_join")
+
+    error = await refusal(client, "chat.postMessage", channel=people.GENERAL, text="z", thread_ts=notice["ts"])
+    assert error == "cannot_reply_to_message"
+
+
+async def test_an_update_of_attachments_alone_keeps_the_blocks(client: AsyncWebClient) -> None:
+    mine = await client.chat_postMessage(channel=people.GENERAL, text="x", blocks=[SECTION])
+    sent = {"channel": people.GENERAL, "ts": mine["ts"], "attachments": [{"text": "a"}]}
+
+    updated = await client.api_call("chat.update", json=sent)
+
+    assert [block["type"] for block in updated["message"]["blocks"]] == ["section"]
+
+
 async def test_a_channel_may_be_named_and_a_person_stands_for_their_direct_messages(client: AsyncWebClient) -> None:
     assert (await client.chat_postMessage(channel="#general", text="x"))["channel"] == people.GENERAL
     assert (await client.chat_postMessage(channel=people.BEN, text="x"))["channel"] == people.direct_id(people.BEN)
