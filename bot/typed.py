@@ -13,14 +13,14 @@ from urllib.parse import unquote
 
 from bot.limits import escape
 
-_TOKEN: Final = re.compile(r"<([^<>\n]+)>")
+_TOKEN: Final = re.compile(r"<([@#!][^<>\n]+|[A-Za-z][A-Za-z0-9+.-]*:[^<>\n]+)>")
 _ENTITY: Final = re.compile(r"&(amp|lt|gt);")
 _ENTITIES: Final = {"amp": "&", "lt": "<", "gt": ">"}
 # The characters that make a style in Slack's composer, outermost first.
 _MARKERS: Final = (("bold", "*"), ("italic", "_"), ("strike", "~"), ("code", "`"))
 # Clients put a no-break space behind a completed mention; it parts the mention from the text and is not part of it.
 _AFTER_MENTION: Final = " \u00a0\t\n"
-_MENTIONS: Final = re.compile(r"<(?:@|!subteam\^)([A-Za-z0-9]+)>|@(?:here|channel|everyone)\b")
+_MENTION: Final = re.compile(r"<(?:@|!subteam\^)([A-Za-z0-9]+)>")
 DEEPEST: Final = 20  # levels of nested rich text that are read; Slack has three
 
 
@@ -51,7 +51,7 @@ def mentions(message: Mapping[str, Any], user_id: str) -> bool:
 def opens_for_others(message: Mapping[str, Any], bot_user_id: str) -> bool:
     """Whether the message opens with mentions, none of which is the bot's: it is meant for somebody else."""
     rest, others = _typed(message).lstrip(_AFTER_MENTION), False
-    while found := _MENTIONS.match(rest):
+    while found := _MENTION.match(rest):
         if found[1] == bot_user_id:
             return False
         others, rest = True, rest[found.end() :].lstrip(_AFTER_MENTION + ",")
