@@ -5,27 +5,14 @@ import json
 import secrets
 import uuid
 from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import Final
 
 from aiohttp import WSMsgType, web
 
-from bot.local import people, rules
+from bot.local import rules
+from bot.local.connection import CLOSE, Socket, frame_disconnect, frame_hello, send_all
 from bot.local.file import File, Shelf
 from bot.local.log import Log
 from bot.local.shapes import JSON, Answer
-
-_CLOSE: Final = ""  # in an outbox: close the connection
-
-
-@dataclass(slots=True)
-class Socket:
-    """One connection of the app."""
-
-    number: int
-    outbox: asyncio.Queue[str] = field(default_factory=asyncio.Queue)
-    response: web.WebSocketResponse = field(default_factory=lambda: web.WebSocketResponse(timeout=1.0, max_msg_size=0))
 
 
 class Hub:
@@ -95,16 +82,16 @@ class Hub:
         socket = Socket(self._opened)
         await socket.response.prepare(request)
         if len(self.sockets) >= rules.SOCKETS:
-            await socket.response.send_str(json.dumps(_disconnect("too_many_websockets")))
+            await socket.response.send_str(frame_disconnect("too_many_websockets"))
             await socket.response.close()
             return socket.response
         self.sockets.append(socket)
-        socket.outbox.put_nowait(json.dumps(self._hello()))
+        socket.outbox.put_nowait(frame_hello(len(self.sockets)))
         self._log.note("connected", socket=socket.number)
         for key in [key for key, record in self.pending.items() if record["socket"] is None and record["due"] is None]:
             self._send(key)
         self._file.flush()
-        sender = asyncio.create_task(_sender(socket))
+        sender = asyncio.create_task(send_all(socket))
         try:
             async for message in socket.response:
                 if message.type == WSMsgType.TEXT:
@@ -119,11 +106,11 @@ class Hub:
         for socket in list(self.sockets):
             if reason == "cut":
                 self._gone(socket)
-                socket.outbox.put_nowait(_CLOSE)
+                socket.outbox.put_nowait(CLOSE)
                 continue
-            socket.outbox.put_nowait(json.dumps(_disconnect(reason)))
+            socket.outbox.put_nowait(frame_disconnect(reason))
             if reason == "link_disabled":
-                socket.outbox.put_nowait(_CLOSE)
+                socket.outbox.put_nowait(CLOSE)
         self._log.note("disconnect", reason=reason)
 
     def tick(self, *, now: float | None = None, hurry: bool = False) -> None:
@@ -244,27 +231,3 @@ class Hub:
             if due is not None:
                 wait = max(due - self._clock(), 0.01)
                 self._timer = asyncio.get_running_loop().call_later(wait, self.tick)
-
-    def _hello(self) -> JSON:
-        debug = {"host": "local", "build_number": 1, "approximate_connection_time": 18060}
-        connection = {"app_id": people.APP_ID}
-        return {
-            "type": "hello",
-            "num_connections": len(self.sockets),
-            "debug_info": debug,
-            "connection_info": connection,
-        }
-
-
-def _disconnect(reason: str) -> JSON:
-    return {"type": "disconnect", "reason": reason, "debug_info": {"host": "local"}}
-
-
-async def _sender(socket: Socket) -> None:
-    with suppress(ConnectionError):  # the reader notices the lost connection and hands its envelopes on
-        while True:
-            frame = await socket.outbox.get()
-            if frame == _CLOSE:
-                await socket.response.close()
-                return
-            await socket.response.send_str(frame)

@@ -36,6 +36,8 @@ def say(
     may_act(world, user, channel, force)
     if thread_ts and not world.board.known(channel, thread_ts):
         raise PersonCannot(f"no such thread: {thread_ts}")
+    if not text.strip() and not files:
+        raise PersonCannot("there is nothing to send")
     if world.people[user]["is_bot"]:
         return bot_says(world, user, channel, text, thread_ts)
     said = Said(text, []) if raw else typed(text.strip(), world.names())  # the client trims
