@@ -24,7 +24,7 @@ from harness_core.masking import mask
 DEEPEST: Final = 60  # nested quotes and lists that are read: the parser recurses
 
 _STYLES: Final = {"strong": "*", "em": "_", "s": "~"}
-_ADDRESS: Final = re.compile(r"//[^\s<>\"`|\\^{}]+")
+_ADDRESS: Final = re.compile(r"//[^\s<>\"`|\\^{}\[\]]*[^\s<>\"`|\\^{}\[\]*_~.,;:!?()]")
 _HIDDEN: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f\u200b\u202a-\u202e\u2066-\u2069\ufeff]")
 # What may never be parted: a link or a date, and an entity.
 _ATOM: Final = re.compile(r"<[^<>\n]*>|&(?:amp|lt|gt);|.", re.DOTALL)

@@ -1,0 +1,164 @@
+"""A model's Markdown becomes what Slack formats, mentions nobody, and is split without breaking anything."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.mrkdwn import to_messages
+
+MOST = 4_000
+
+
+@pytest.mark.parametrize(
+    ("markdown", "slack"),
+    [
+        ("**b** and *i* and ~~s~~", "*b* and _i_ and ~s~"),
+        ("__b__ _i_", "*b* _i_"),
+        ("**bold *and italic* too**", "*bold _and italic_ too*"),
+        ("# Title\n\ntext", "*Title*\n\ntext"),
+        ("## A **b** <c>", "*A b &lt;c&gt;*"),
+        ("- a\n- b\n  - c", "• a\n• b\n    • c"),
+        ("3. a\n4. b", "3. a\n4. b"),
+        ("> one\n> two\n\nthree", "> one\n> two\n\nthree"),
+        ("`a < b`", "`a &lt; b`"),
+        ("```python\nif a < b:\n    pass\n```", "```\nif a &lt; b:\n    pass\n```"),
+        ("| a | b |\n|--|--|\n| 1 | <2> |", "```\na | b\n--+----\n1 | &lt;2&gt;\n```"),
+        ("[docs](https://x.io/a?b=1&c=2)", "<https://x.io/a?b=1&amp;c=2|docs> (x.io)"),
+        ("[https://good.io](https://evil.io/x)", "<https://evil.io/x|https://good.io> (evil.io)"),
+        ("[x](https://good.io@evil.io/)", "<https://good.io@evil.io/|x> (evil.io)"),
+        ("<https://x.io>", "<https://x.io>"),
+        ("![a chart](https://x.io/c.png)", "<https://x.io/c.png|a chart> (x.io)"),
+        ("[a](javascript:alert(1))", "a (javascript:alert(1))"),
+        ("[a](docs/a.md)", "a (docs/a.md)"),
+        ("**https://x.io** and (https://x.io/_a_)", "*https://x.io* and (https://x.io/_a_)"),
+        ("one\ntwo", "one\ntwo"),
+        ("one\n\ntwo", "one\n\ntwo"),
+        ("a\n\n---\n\nb", "a\n\n───\n\nb"),
+    ],
+)
+def test_markdown_becomes_mrkdwn(markdown: str, slack: str):
+    assert to_messages(markdown) == [slack]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "write to user@example.com",
+        "install @pkg/x_y and @scope/name",
+        "see https://x.io/_a_/*b*/__c__?q=a_b_c",
+        "http://x.io/a*b*c",
+        "snake_case_name and 2*3*4",
+        "C:\\path and 100% ~ 5",
+        "@here @channel",
+    ],
+)
+def test_addresses_names_and_numbers_stay_as_they_are(text: str):
+    assert to_messages(text) == [text]
+
+
+@pytest.mark.parametrize(
+    "token", ["<!channel>", "<!here|x>", "<@U0ANN>", "<#C0X>", "<https://evil.io|Approve>", "&lt;!channel>"]
+)
+@pytest.mark.parametrize(
+    "around", ["{}", "**{}**", "`{}`", "```\n{}\n```", "- {}", "# {}", "| {} |\n|--|\n| {} |", "[{}](https://x.io)"]
+)
+def test_nothing_the_model_writes_can_mention_or_link_by_itself(token: str, around: str):
+    text = "\n".join(to_messages(around.replace("{}", token)))
+
+    assert not re.search(r"<[!@#]", text)
+    assert "<https://evil.io" not in text
+
+
+def test_characters_that_reorder_text_are_dropped():
+    assert to_messages("[gpj.exe\u202e](https://x.io)") == ["<https://x.io|gpj.exe> (x.io)"]
+
+
+def test_secrets_are_masked():
+    assert "1234567890ABCDEF" not in "".join(to_messages("the token is xoxb-1234567890ABCDEF"))
+
+
+def test_three_backticks_inside_a_fence_do_not_close_it():
+    [text] = to_messages("````\n```\n<!channel>\n```\n````")
+
+    assert text.count("```") == 2
+
+
+@pytest.mark.parametrize("text", ["", "  \n", "\u200b"])
+def test_no_text_is_no_message(text: str):
+    assert to_messages(text) == []
+
+
+def test_text_that_markdown_makes_nothing_of_is_shown_as_it_is():
+    assert to_messages("```") == ["```"]
+    assert "x" in "".join(to_messages("> " * 200 + "x"))
+
+
+def test_a_prefix_of_ours_stands_in_front_of_the_first_message_only():
+    first, *others = to_messages("word " * 3_000, prefix="<@U0ANN> ")
+
+    assert first.startswith("<@U0ANN> word")
+    assert others
+    assert not any("<@" in text for text in others)
+
+
+def test_a_fence_is_closed_and_opened_again_at_the_boundary():
+    code = "\n".join(f"line {n} <&>" for n in range(1_000))
+
+    messages = to_messages(f"before\n```\n{code}\n```\nafter")
+
+    assert len(messages) > 3
+    assert all(text.count("```") % 2 == 0 for text in messages)
+    inside = "\n".join(line for text in messages for line in text.split("\n") if line.startswith("line"))
+    assert inside == code.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def test_nothing_is_split_inside_an_entity_or_a_link():
+    messages = to_messages("&" * 3_000 + " " + "[a](https://x.io/b) " * 300)
+
+    assert all(re.sub(r"&amp;|<https://x\.io/b\|a>", "", text).count("&") == 0 for text in messages)
+    assert all(re.sub(r"<https://x\.io/b\|a>", "", text).count("<") == 0 for text in messages)
+
+
+def test_sixty_headings_are_several_messages_of_text():
+    messages = to_messages("\n\n".join(f"# Heading {n}\n\n{'text ' * 40}" for n in range(60)))
+
+    assert len(messages) > 1
+
+
+@given(
+    st.lists(
+        st.text(max_size=60)
+        | st.sampled_from(
+            [
+                "**",
+                "_",
+                "`",
+                "```\n",
+                "\n",
+                "- ",
+                "> ",
+                "|a|b|\n|-|-|\n",
+                "<!channel>",
+                "&",
+                "[x](",
+                "https://x.io/",
+                ")",
+                "😀" * 50,
+            ]
+        )
+        | st.text("&<>`*_~[]()!|😀 \n", max_size=2_000),
+        max_size=12,
+    ).map("".join)
+)
+def test_whatever_it_writes_every_message_is_short_and_escaped(markdown: str):
+    for text in to_messages(markdown, prefix="<@U0ANN> ", most=300):
+        assert len(text.encode("utf-16-le", "surrogatepass")) // 2 <= 300
+        ours = text.removeprefix("<@U0ANN> ")
+        without_links = re.sub(r"<https?://[^<>|\s]+(\|[^<>]+)?>", "", ours)
+        assert "<" not in without_links
+        assert not re.search(r"&(?!amp;|lt;|gt;)", ours)
+        assert text.strip()
