@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from bot.local.workspace import LocalWorkspace
 
 
+_MOVED = '<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0;url=/"><a href="/">Go on</a>'
+
+
 def routes(workspace: "LocalWorkspace") -> list[web.RouteDef]:
     return [web.get("/", _index(workspace))]
 
@@ -21,9 +24,10 @@ def _index(workspace: "LocalWorkspace") -> Callable[[web.Request], Awaitable[web
     async def handle(request: web.Request) -> web.StreamResponse:
         if "key" in request.query:
             # The key moves from the address, which ends up in histories, to a cookie that no script can read.
-            moved = web.HTTPSeeOther("/")
+            # Not a redirect: after a click on a foreign page (a mail, say) browsers would not send the cookie along.
+            moved = web.Response(text=_MOVED, content_type="text/html")
             moved.set_cookie(workspace.cookie, request.query["key"], httponly=True, samesite="Strict", path="/")
-            raise moved
+            return moved
         return web.Response(text=_page(workspace.state()), content_type="text/html")
 
     return handle
