@@ -38,8 +38,7 @@ def check_blocks(blocks: list[Any], notes: Notes, surface: str) -> None:
     markdown = 0
     for number, block in enumerate(blocks):
         at = f"/blocks/{number}"
-        if not isinstance(block, dict):
-            notes.add(at, "must be an object")
+        if not notes.shaped(block, at):
             continue
         block_id = block.get("block_id")
         if block_id in seen:

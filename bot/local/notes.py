@@ -1,9 +1,21 @@
 """Complaints about a payload, worded and placed as Slack places them in response_metadata.messages."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
 from bot.local.shapes import JSON
+
+_TEXTS: Final = ("type", "block_id", "action_id", "value")
+_LISTS: Final = (
+    "elements",
+    "actions",
+    "options",
+    "option_groups",
+    "initial_options",
+    "fields",
+    "child_blocks",
+    "blocks",
+)
 
 
 class Notes:
@@ -37,3 +49,27 @@ class Notes:
             self.add(at, f"must be less than {most + 1} characters")
         elif len(text) < low:
             self.add(at, f"must be more than {low - 1} characters")
+
+    def shaped(self, part: Any, at: str) -> bool:
+        """Is JSON of the right kinds wherever it is named alike in every block?  What the finer checks rely on."""
+        before = len(self.found)
+        if not isinstance(part, dict):
+            self.add(at, "must be an object")
+            return False
+        for key, value in part.items():
+            if key in _TEXTS and not isinstance(value, str):
+                self.add(f"{at}/{key}", "must be a string")
+            elif key in _LISTS and not isinstance(value, list):
+                self.add(f"{at}/{key}", "must be an array")
+            elif isinstance(value, list) and (key in _LISTS or key == "rows"):
+                self._shaped_list(value, f"{at}/{key}", deep=key == "rows")
+            elif isinstance(value, dict):
+                self.shaped(value, f"{at}/{key}")
+        return len(self.found) == before
+
+    def _shaped_list(self, parts: list[Any], at: str, *, deep: bool) -> None:
+        for number, part in enumerate(parts):
+            if deep and isinstance(part, list):  # a table's rows are lists of cells
+                self._shaped_list(part, f"{at}/{number}", deep=False)
+            else:
+                self.shaped(part, f"{at}/{number}")

@@ -1,10 +1,13 @@
 """Blocks and views that Slack would refuse are refused, with a pointer to what is wrong."""
 
+import copy
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from bot.local.blocks import check_message_blocks
+from bot.local.posted import kept_blocks
 from bot.local.shapes import SlackError
 from bot.local.views import check_view
 
@@ -165,3 +168,37 @@ def test_a_view_over_250_kilobytes_is_too_large() -> None:
     with pytest.raises(SlackError, match="view_too_large"):
         check_view(modal(blocks=[section(text=big)] * 90), "modal")
     assert check_view(modal(blocks=[section(text=big)] * 80), "modal")
+
+
+JUNK: list[Any] = [None, 0, "", [], {}, [None], ["x"], {"type": "x"}, {"text": 1}, "x" * 4000, True, [[1]]]
+GOOD: list[Block] = [
+    section(fields=[plain("x")], accessory=button(confirm=confirm())),
+    actions(button(visible_to_user_ids=["U1"]), select(2), select(2, "overflow", action_id="o")),
+    actions(
+        {"type": "static_select", "action_id": "g", "option_groups": [{"label": plain("l"), "options": [option()]}]}
+    ),
+    {"type": "context", "elements": [plain("x")]},
+    field(),
+    {"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": [{"type": "text", "text": "x"}]}]},
+    {"type": "table", "rows": [[{"type": "raw_text", "text": "x"}]]},
+    {"type": "container", "title": plain("t"), "child_blocks": [section()]},
+]
+
+
+def places(part: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The path of everything inside."""
+    items = part.items() if isinstance(part, dict) else enumerate(part) if isinstance(part, list) else ()
+    return [at, *(place for key, value in items for place in places(value, (*at, key)))]
+
+
+@pytest.mark.parametrize("block", GOOD, ids=lambda block: block["type"])
+def test_whatever_stands_where_it_should_not_is_refused_or_taken_but_never_a_fault_of_ours(block: Block) -> None:
+    for place in places(block):
+        for junk in JUNK:
+            blocks: list[Any] = [copy.deepcopy(block)]
+            inside: Any = blocks
+            for key in (0, *place)[:-1]:
+                inside = inside[key]
+            inside[(0, *place)[-1]] = copy.deepcopy(junk)
+            with suppress(SlackError):
+                kept_blocks(check_message_blocks(blocks))
