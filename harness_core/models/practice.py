@@ -15,8 +15,9 @@ from harness_core.ports import ModelReply, ModelRequest, ProposedCall, TextDelta
 from harness_core.types import Args, Deadline, Message, ToolCall, Usage
 
 MOST_CALLS: Final = 20  # of one message: a page of "ls" lines shall not become a page of calls
-MOST_LINES: Final = 20  # of one result, as relayed
-MOST_CHARACTERS: Final = 1500  # of one result, as relayed
+FIRST_LINES, LAST_LINES = 15, 5  # of one result, as relayed: its end tells how it went
+LINE: Final = 200  # characters of one relayed line
+END: Final = 1500  # characters of either end of what cannot be summed up
 PIECE: Final = 24  # characters of one streamed piece, at least
 CHARACTERS_PER_TOKEN: Final = 4  # a rough estimate: nothing is paid by it
 
@@ -143,11 +144,12 @@ class _Text:
 
 
 def _fenced(inner: str) -> str:
-    """The inside of a fence, without the line breaks that set it off and without the name of a language."""
+    """The inside of a fence; without its first and last line if they only set it off, a language's name included.
+
+    A fence that does not end on a line of its own was made by a chat window: its first line is content, "text" too.
+    """
     opening = _FENCE_INFO.match(inner)
-    if opening is None:
-        return inner
-    return inner[opening.end() :].removesuffix("\n")
+    return inner[opening.end() : -1] if opening and inner.endswith("\n") and inner != "\n" else inner
 
 
 def _coded(inner: str) -> str:
@@ -301,8 +303,10 @@ def _as_command(wish: Wish) -> str:
 # -- answering ---------------------------------------------------------------------------------------------------------
 
 _CONDENSE = re.compile(r"summar|condense|compress|key (?:information|facts|points)|摘要|总结", re.IGNORECASE)
-_RULED = re.compile(
-    r"(?:rejected|refused|denied|skipped|left out|a person|nobody|expired|unknown|not[ _]run|error|changed)\b",
+# How the harness begins to tell what is no output. Only the look depends on it: the text is relayed as it is.
+_TOLD = re.compile(
+    r"(?:rejected|denied|done by hand|left out|skipped|nobody decided|expired|unknown|not run|it had happened|error"
+    r"|there is no tool|a person|\S+ has rejected|created|replaced|edited)\b",
     re.IGNORECASE,
 )
 I_AM: Final = "I am the practice model. No language model is connected: I follow a few plain requests, word by word."
@@ -378,15 +382,17 @@ def _results(messages: Sequence[Message], fresh: Sequence[Message]) -> list[str]
 
 
 def _relayed(call: ToolCall | None, content: str) -> str:
-    lines = content[:MOST_CHARACTERS].splitlines()[:MOST_LINES] or ["(no output)"]
-    shown = "\n".join(lines)
-    if _RULED.match(content) and len(lines) < 4:
-        body = "\n".join(f"> {line}" for line in lines)
-    else:
-        fence = _ticks(shown, 3)
-        body = f"{fence}\n{shown}\n{fence}"
-    left = len(content.rstrip()) - len(shown)
-    return "\n".join([_called(call), body, *([f"… and {left} more characters."] if left > 0 else [])])
+    lines = _bounded(content.rstrip("\n").split("\n") if content.strip() else ["(no output)"])
+    if _TOLD.match(content) and len(lines) < 4:
+        return "\n".join([_called(call), *(f"> {line}" for line in lines)])
+    fence = _ticks("\n".join(lines), 3)
+    return "\n".join([_called(call), fence, *lines, fence])
+
+
+def _bounded(lines: list[str]) -> list[str]:
+    short = [line if len(line) <= LINE else f"{line[:LINE]}… ({len(line) - LINE} more characters)" for line in lines]
+    left = len(short) - FIRST_LINES - LAST_LINES
+    return [*short[:FIRST_LINES], f"… ({left} more lines)", *short[-LAST_LINES:]] if left > 0 else short
 
 
 def _called(call: ToolCall | None) -> str:
@@ -416,7 +422,7 @@ def _ticks(text: str, least: int) -> str:
 
 def _condensed(text: str) -> str:
     """The practice model cannot sum up; it keeps the beginning and the end, and says so."""
-    kept = text if len(text) <= 2 * MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}\n…\n{text[-MOST_CHARACTERS:]}"
+    kept = text if len(text) <= 2 * END else f"{text[:END]}\n…\n{text[-END:]}"
     return f"(No summary: the practice model keeps the beginning and the end.)\n{kept}"
 
 

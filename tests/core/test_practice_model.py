@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness_core import results
+from harness_core.hitl import Expired, HITLDecision
 from harness_core.models.practice import MOST_CALLS, PracticeModel, Wish, answer, understand
 from harness_core.ports import ChatModel, ModelReply, ModelRequest, ProposedCall, TextDelta, ToolSpec
-from harness_core.testing import call, tool_call
+from harness_core.testing import call, submitted, tool_call
 from harness_core.types import NO_DEADLINE, Message, canonical
 
 
@@ -135,6 +137,14 @@ def test_bytes_in_backticks_are_taken_exactly(exact):
         assert calls(f"write `{exact}` to f") == [call("write", path="f", content=exact)]
 
 
+def test_the_lines_that_set_a_fence_off_are_not_content_but_a_chat_windows_first_line_is():
+    assert calls("run ```sh\nls\npwd\n```") == [bash("ls\npwd")]
+    assert calls("run ```\nls\n```") == [bash("ls")]
+    assert calls("run ```sh\nls```") == [bash("sh\nls")]
+    assert calls("run ```make\nls\n```") == [bash("make\nls\n")]
+    assert calls("run ```\n```") == [bash("\n")]
+
+
 @given(st.text(st.characters(exclude_characters="`", exclude_categories=[]), min_size=1))
 def test_whatever_stands_in_backticks_is_never_read_as_a_request(exact):
     assert calls(f"write `{exact}` to f, then run `{exact}`") == [call("write", path="f", content=exact), bash(exact)]
@@ -239,37 +249,55 @@ def test_a_result_is_relayed_with_the_call_that_it_belongs_to_and_nothing_is_cal
     assert made.calls == ()
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        "Rejected by Ann: not today",
-        "Skipped: a person left it out.",
-        "A person did it: the branch is merged.",
-        "Expired: nobody decided in time.",
-        "Not run: the run ended before.",
-        "Unknown: it was started, and nobody saw its end.",
-        "Error: no such file",
-        "Denied by a rule.",
-    ],
-)
-def test_what_was_not_run_is_told_in_its_own_words_and_not_as_output(content):
+SUBMITTED = {
+    "rejected": HITLDecision.reject("not today"),
+    "left out": HITLDecision.skip("no need"),
+    "done by hand": HITLDecision.skip("the branch is merged", done=True),
+    "happened": HITLDecision.happened("it is there"),
+    "expired": Expired(),
+}
+ENDS = [
+    *(
+        results.decided_end(tool_call("bash"), submitted(tool_call("bash"), way, by="Ann"))
+        for way in SUBMITTED.values()
+    ),
+    results.denied(tool_call("bash"), "no network"),
+    results.nobody_to_ask(tool_call("bash"), "it writes"),
+    results.rejected_again(tool_call("bash"), "Ann"),
+    results.no_such_tool(tool_call("shell"), ["bash"]),
+    results.unknown(tool_call("bash")),
+    results.not_run(tool_call("bash"), results.CHANGED),
+]
+
+
+@pytest.mark.parametrize("content", [end.content for end in ENDS if end])
+def test_what_a_person_or_a_rule_decided_is_told_in_its_own_words_and_not_as_output(content):
     assert told(content).text == f"This is what came of it:\n\n**bash** `ls`\n> {content}"
+
+
+def test_that_the_arguments_were_edited_is_told_with_the_output():
+    note = results.edited_note("Ann", {"command": "ls -l"})
+    assert f"```\n{note}total 0\n```" in told(f"{note}total 0").text
 
 
 def test_the_fence_around_output_is_longer_than_any_in_it():
     assert "````\na ``` b\n````" in told("a ``` b").text
 
 
-def test_long_output_is_cut_and_the_rest_counted():
-    made = told("\n".join(f"line {n}" for n in range(500)))
-    assert made.text.endswith("line 19\n```\n… and 4240 more characters.")
-    assert len(made.text) < 2000
+def test_long_output_is_cut_in_the_middle_since_its_end_tells_how_it_went():
+    made = told("\n".join([*(f"line {n}" for n in range(500)), "exit code 3"]))
+    assert "line 14\n… (481 more lines)\nline 496\n" in made.text
+    assert made.text.endswith("\nexit code 3\n```")
+
+
+def test_a_long_line_is_cut_and_the_rest_counted():
+    assert f"{'x' * 200}… (800 more characters)" in told("x" * 1000).text
 
 
 def test_every_one_of_several_results_is_relayed_in_order():
     made = tool_call("bash", command="a", uuid="c1"), tool_call("read", path="b", uuid="c2")
-    results = Message("tool", "one", call_uuid="c1"), Message("tool", "Rejected by Ann: no", call_uuid="c2")
-    text = reply("go", Message("assistant", "", made), *results).text
+    brought = Message("tool", "one", call_uuid="c1"), Message("tool", "Rejected by Ann: no", call_uuid="c2")
+    text = reply("go", Message("assistant", "", made), *brought).text
     assert text.startswith("This is what came of the 2 calls:")
     assert text.index("**bash** `a`\n```\none") < text.index("**read** `b`\n> Rejected by Ann: no")
 
