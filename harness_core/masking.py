@@ -55,10 +55,12 @@ _STARTING_TOKEN: Final = re.compile(_START + "(?:" + "|".join(_AT_START) + ")", 
 
 _BEARER: Final = re.compile(r"(?i)(?<![a-z0-9])(bearer[ \t]{1,4})(?=[\w.~+/=-]{0,60}?\d)[\w.~+/=-]{16,}+", re.ASCII)
 
-# scheme://user:password@host. What is masked already is no part of it; a password that is a variable or a command is structure and stays.
+# scheme://user:password@host. What is masked already is no part of it; a variable or a command is structure and stays.
 _URL_PASSWORD: Final = re.compile(r"(://[^\s/@:?#\"'<>•]*+:)(?![$`])([^\s/?#\"'<>`$•]*)(?=@)")
 
-_LINE: Final = r"(?:\r?\n|\\r|\\n|[ \t])++[+|>-]{0,2}"  # a line break, an escaped one, or a diff's margin
+_LINE: Final = (
+    r"(?:(?:[\r\n \t]|\\[rn])(?:[+|>]|-(?!-)|-(?=-----END))?)++"  # line breaks, escaped ones, a diff's margin
+)
 _PEM: Final = re.compile(
     r"(-----BEGIN [A-Z ]{0,30}PRIVATE KEY(?: BLOCK)?-----)"
     rf"(?:{_LINE}(?:Proc-Type|DEK-Info|Version|Comment): [^\n\\]*+)*+"

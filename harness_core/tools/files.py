@@ -1,41 +1,28 @@
-"""Read, write, edit and list files, inside the workspace and nowhere else.
-
-A path is first resolved with all its symlinks, and must come out inside. What is then opened is that resolved path,
-folder by folder from the workspace's own, following no symlink: one that appears in between leads to an error, not out.
-"""
+"""The tools that read, write, edit and list files of the workspace."""
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import hashlib
 import os
-import secrets
-import stat
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Final, TypeVar
+from typing import Annotated, Final
 
 from pydantic import AfterValidator, Field
 
 from harness_core.errors import ToolFailed
 from harness_core.ports import ToolContext
 from harness_core.tools.clip import short
+from harness_core.tools.confined import Place, contents, existing, folder, in_thread, inside, replace, resolved
 from harness_core.tools.diff import unified
 from harness_core.tools.spec import tool
 from harness_core.types import Args, Inspection
 
-LARGEST_FILE: Final = 10_000_000  # bytes that are read, shown or edited; larger ones are for bash
 READ_LINES: Final = 2_000  # of one read
 READ_CHARS: Final = 90_000  # of one read; below the cap of a result, so that the note survives
 LIST_ENTRIES: Final = 1_000  # of one ls
 ABSENT: Final = "absent"  # the digest of a file that is not there
-
-_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK  # a FIFO put there must not hang us
-
-T = TypeVar("T")
 
 
 def _usable(path: str) -> str:
@@ -54,18 +41,18 @@ PathArgument = Annotated[str, AfterValidator(_usable)]
 
 
 async def _inspect_path(args: Args, context: ToolContext) -> Inspection:
-    return await _in_thread(lambda: _seen(context.workspace, args.get("path", ".")))
+    return await in_thread(lambda: _seen(context.workspace, args.get("path", ".")))
 
 
 async def _inspect_write(args: Args, context: ToolContext) -> Inspection:
-    return await _in_thread(lambda: _foreseen(context.workspace, args["path"], lambda _: args["content"]))
+    return await in_thread(lambda: _foreseen(context.workspace, args["path"], lambda _: args["content"]))
 
 
 async def _inspect_edit(args: Args, context: ToolContext) -> Inspection:
     def change(current: bytes | None) -> str:
         return _edited(current, args["path"], args["old"], args["new"], args.get("all", False))[0]
 
-    return await _in_thread(lambda: _foreseen(context.workspace, args["path"], change))
+    return await in_thread(lambda: _foreseen(context.workspace, args["path"], change))
 
 
 @tool(read_only=True, subject="path", inspect=_inspect_path)
@@ -81,7 +68,7 @@ async def read(
     offset: the first line to return, counted from 1
     limit: how many lines to return at most
     """
-    data = await _in_thread(lambda: _content(_inside(context.workspace, path)))
+    data = await in_thread(lambda: contents(inside(context.workspace, path)))
     if data is None:
         raise ToolFailed(f"{short(path)} does not exist.")
     return _lines(data, path, offset, limit)
@@ -96,12 +83,12 @@ async def write(path: PathArgument, content: str, context: ToolContext) -> str:
     """
 
     def work() -> bool:
-        place = _inside(context.workspace, path)
-        existed = _kind(place) is not None
-        _replace(place, content.encode("utf-8"))
+        place = inside(context.workspace, path)
+        existed = existing(place) is not None
+        replace(place, content.encode("utf-8"))
         return existed
 
-    existed = await _in_thread(work)
+    existed = await in_thread(work)
     return f"{'Replaced' if existed else 'Created'} {short(path)}: {_count(content)}."
 
 
@@ -116,12 +103,12 @@ async def edit(path: PathArgument, old: str, new: str, context: ToolContext, all
     """
 
     def work() -> int:
-        place = _inside(context.workspace, path)
-        text, times = _edited(_content(place), path, old, new, all)
-        _replace(place, text.encode("utf-8"))
+        place = inside(context.workspace, path)
+        text, times = _edited(contents(place), path, old, new, all)
+        replace(place, text.encode("utf-8"))
         return times
 
-    times = await _in_thread(work)
+    times = await in_thread(work)
     return f"Edited {short(path)}: replaced {times:,} {'occurrence' if times == 1 else 'occurrences'}."
 
 
@@ -131,96 +118,10 @@ async def ls(context: ToolContext, path: PathArgument = ".") -> str:
 
     path: the folder, relative to the workspace
     """
-    return await _in_thread(lambda: _listed(_inside(context.workspace, path)))
-
-
-# -- where a path leads ------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """A resolved path: the workspace's real folder, the names below it, and what the model called it."""
-
-    root: str
-    names: tuple[str, ...]
-    called: str
-
-    @property
-    def relative(self) -> str:
-        return "/".join(self.names) or "."
-
-
-def _resolve(workspace: Path, path: str) -> tuple[str, str]:
-    """(the real workspace, the real path), all symlinks followed, the target's own too."""
-    root = os.path.realpath(workspace)
-    return root, os.path.realpath(os.path.join(root, path))
-
-
-def _inside(workspace: Path, path: str) -> _Place:
-    root, real = _resolve(workspace, path)
-    if real != root and not real.startswith(root.rstrip("/") + "/"):
-        raise ToolFailed(f"{short(path)} is outside the workspace. Only files inside it can be used.")
-    return _Place(root, tuple(real[len(root) :].strip("/").split("/")) if real != root else (), path)
-
-
-@contextlib.contextmanager
-def _folder(place: _Place, names: tuple[str, ...], make: bool = False) -> Iterator[int]:
-    """The descriptor of a folder below the workspace, reached without following any symlink."""
-    fd = os.open(place.root, _FOLDER)
-    try:
-        for name in names:
-            if make:
-                with contextlib.suppress(FileExistsError):
-                    os.mkdir(name, dir_fd=fd)
-            below = os.open(name, _FOLDER, dir_fd=fd)
-            os.close(fd)
-            fd = below
-        yield fd
-    finally:
-        os.close(fd)
-
-
-def _kind(place: _Place) -> os.stat_result | None:
-    """What is there now; None if nothing is. Raises ToolFailed for all but a regular file."""
-    if not place.names:
-        raise ToolFailed(f"{short(place.called)} is a folder, not a file.")
-    try:
-        with _folder(place, place.names[:-1]) as fd:
-            found = os.stat(place.names[-1], dir_fd=fd, follow_symlinks=False)
-    except FileNotFoundError:
-        return None
-    _regular(found, place)
-    return found
-
-
-def _regular(found: os.stat_result, place: _Place) -> None:
-    if stat.S_ISDIR(found.st_mode):
-        raise ToolFailed(f"{short(place.called)} is a folder, not a file.")
-    if stat.S_ISLNK(found.st_mode):
-        raise ToolFailed(f"{short(place.called)} has just become a symlink, or points to itself. Look again.")
-    if not stat.S_ISREG(found.st_mode):
-        raise ToolFailed(f"{short(place.called)} is not a regular file (a device, a pipe or a socket).")
+    return await in_thread(lambda: _listed(inside(context.workspace, path)))
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------
-
-
-def _content(place: _Place) -> bytes | None:
-    """The bytes of a regular file; None if there is none. Raises ToolFailed if it is too large."""
-    if _kind(place) is None:
-        return None
-    with _folder(place, place.names[:-1]) as fd:
-        opened = os.open(place.names[-1], _FILE, dir_fd=fd)
-    with open(opened, "rb") as file:
-        _regular(os.fstat(opened), place)
-        data = file.read(LARGEST_FILE + 1)
-        if len(data) > LARGEST_FILE:
-            size = max(os.fstat(opened).st_size, len(data))
-            raise ToolFailed(
-                f"{short(place.called)} is too large ({size:,} bytes; at most {LARGEST_FILE:,})."
-                " Use bash to read it in pieces (head, tail, sed -n)."
-            )
-    return data
 
 
 def _lines(data: bytes, path: str, offset: int, limit: int) -> str:
@@ -259,10 +160,10 @@ def _is_text(data: bytes) -> bool:
     return b"\0" not in data
 
 
-def _listed(place: _Place) -> str:
+def _listed(place: Place) -> str:
     with contextlib.ExitStack() as stack:
         try:
-            fd = stack.enter_context(_folder(place, place.names))
+            fd = stack.enter_context(folder(place, place.names))
         except NotADirectoryError:
             raise ToolFailed(f"{short(place.called)} is not a folder.") from None
         entries: list[str] = []
@@ -286,34 +187,6 @@ def _entry(entry: os.DirEntry[str]) -> str:
 
 
 # -- writing -----------------------------------------------------------------------------------------------------------
-
-
-def _replace(place: _Place, data: bytes) -> None:
-    """Put a file in place at once: written beside it, forced to disk, renamed. Mode and owner stay."""
-    before = _kind(place)
-    *folders, name = place.names
-    temporary = f".{secrets.token_hex(8)}.tmp"
-    with _folder(place, tuple(folders), make=True) as fd:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        opened = os.open(temporary, flags, 0o666, dir_fd=fd)
-        try:
-            with open(opened, "wb") as file:
-                if before is not None:
-                    _like(before, opened)
-                file.write(data)
-                file.flush()
-                os.fsync(opened)
-            os.rename(temporary, name, src_dir_fd=fd, dst_dir_fd=fd)
-        except BaseException:
-            os.unlink(temporary, dir_fd=fd)
-            raise
-        os.fsync(fd)
-
-
-def _like(before: os.stat_result, opened: int) -> None:
-    with contextlib.suppress(PermissionError):  # only root may give files away
-        os.fchown(opened, before.st_uid, before.st_gid)
-    os.fchmod(opened, before.st_mode & 0o777)
 
 
 def _edited(current: bytes | None, path: str, old: str, new: str, every: bool) -> tuple[str, int]:
@@ -348,9 +221,9 @@ def _count(content: str) -> str:
 
 def _seen(workspace: Path, path: str) -> Inspection:
     try:
-        return Inspection(paths=(_inside(workspace, path).relative,))
+        return Inspection(paths=(inside(workspace, path).relative,))
     except ToolFailed as error:
-        return Inspection(paths=(_resolve(workspace, path)[1],), outside=True, problem=str(error))
+        return Inspection(paths=(resolved(workspace, path)[1],), outside=True, problem=str(error))
 
 
 def _foreseen(workspace: Path, path: str, change: Callable[[bytes | None], str]) -> Inspection:
@@ -359,7 +232,7 @@ def _foreseen(workspace: Path, path: str, change: Callable[[bytes | None], str])
     if seen.problem:
         return seen
     try:
-        current = _content(_inside(workspace, path))
+        current = contents(inside(workspace, path))
         after = change(current)
     except ToolFailed as error:
         return Inspection(paths=seen.paths, problem=str(error))
@@ -372,19 +245,3 @@ def _preview(current: bytes | None, after: str, path: str) -> str:
         return unified(None if current is None else current.decode(), after, path)
     note = f"[the file that is there now is binary, {len(current):,} bytes; all of it is replaced]\n"
     return note + unified(None, after, path)
-
-
-async def _in_thread(work: Callable[[], T]) -> T:
-    """Do it in a thread, to its end even if we are cancelled: half-known writes are worse than a late stop."""
-    task = asyncio.ensure_future(asyncio.to_thread(work))
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        while not task.done():
-            with contextlib.suppress(asyncio.CancelledError):
-                await asyncio.wait([task])
-        if not task.cancelled():
-            task.exception()  # seen: the cancellation is what our caller hears of
-        raise
-    except OSError as error:
-        raise ToolFailed(f"The file system refused: {error.strerror or error}.") from error

@@ -1,0 +1,269 @@
+"""One command: a fresh shell, a clean environment, and nothing that outlives it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from harness_core.ports import ToolContext
+from harness_core.tools.shell import BASH_SECONDS, OUTPUT_CHARS, bash, clean_environment
+from harness_core.types import Deadline, ToolResult
+
+SHORT = 0.2  # seconds, for commands that would never end
+
+
+class RealClock:
+    def now(self) -> float:
+        return time.time()
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+
+def within(workspace: Path, seconds: float) -> ToolContext:
+    return ToolContext("s", "c", workspace, Deadline(time.monotonic() + seconds), RealClock())
+
+
+async def run(workspace: Path, command: str, seconds: float = 30) -> ToolResult:
+    return await bash.run({"command": command}, within(workspace, seconds))
+
+
+def ended(pid: int) -> bool:
+    """Whether the process is over; its new parent may not have noticed yet."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except FileNotFoundError:
+        return True
+
+
+async def gone(pid: int) -> bool:
+    """Whether the process is over within a moment: the signal was sent, but the kernel takes its time."""
+    for _ in range(200):
+        if ended(pid):
+            return True
+        await asyncio.sleep(0.01)
+    return False
+
+
+# -- what comes back ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("command", "result"),
+    [
+        ("echo hello", ToolResult("hello\nexit code 0")),
+        ("printf 'no newline'", ToolResult("no newline\nexit code 0")),
+        ("true", ToolResult("(no output)\nexit code 0")),
+        ("echo one; echo two >&2; echo three", ToolResult("one\ntwo\nthree\nexit code 0")),
+        ("echo bad >&2; exit 3", ToolResult("bad\nexit code 3", "error")),
+        ("kill -9 $$", ToolResult("(no output)\nexit code 137", "error")),
+        ("echo 'exit code 0'; false", ToolResult("exit code 0\nexit code 1", "error")),
+        ("printf 'a\\rb\\x1b[1mc'", ToolResult("a\rb\x1b[1mc\nexit code 0")),
+        ("printf 'a\\xffb'", ToolResult("a\N{REPLACEMENT CHARACTER}b\nexit code 0")),
+        ("echo 'grüße €'", ToolResult("grüße €\nexit code 0")),
+        ("cat", ToolResult("(no output)\nexit code 0")),
+        ("test -t 0 || echo no terminal; tty", ToolResult("no terminal\nnot a tty\nexit code 1", "error")),
+    ],
+)
+async def test_output_comes_merged_in_order_and_the_exit_code_last(command: str, result: ToolResult, tmp_path: Path):
+    assert await run(tmp_path, command) == result
+
+
+async def test_a_command_that_begins_with_a_dash_is_a_command_not_an_option(tmp_path: Path):
+    assert (await run(tmp_path, "-x")).content.endswith("line 1: -x: command not found\nexit code 127")
+
+
+async def test_long_output_keeps_head_and_tail(tmp_path: Path):
+    result = await run(tmp_path, "echo first; seq 100000; echo last")
+
+    assert result.content.startswith("first\n1\n2\n")
+    assert result.content.endswith("100000\nlast\nexit code 0")
+    assert "characters left out …]" in result.content
+    assert len(result.content) < OUTPUT_CHARS + 100
+
+
+async def test_a_command_works_in_the_workspace_and_leaves_no_state_behind(tmp_path: Path):
+    (tmp_path / "sub").mkdir()
+
+    assert (await run(tmp_path, "pwd -P")).content == f"{tmp_path}\nexit code 0"
+    await run(tmp_path, "cd sub; export LEFT=1; alias ls=false")
+    assert (await run(tmp_path, "echo ${LEFT-none} $(basename $(pwd)); ls")).content.startswith(
+        f"none {tmp_path.name}\nsub"
+    )
+
+
+@pytest.mark.parametrize(
+    ("command", "why"), [("a\0b", "NUL"), ("", "empty"), ("  \n", "empty"), ("echo \ud800", "Unicode")]
+)
+async def test_what_is_no_command_is_refused_in_words(command: str, why: str, tmp_path: Path):
+    assert why in bash.check({"command": command})
+    assert (await run(tmp_path, command)).outcome == "error"
+
+
+async def test_a_command_that_cannot_be_started_is_an_error(tmp_path: Path):
+    too_long = await run(tmp_path, "true " + "x" * 200_000)
+    nowhere = await run(tmp_path / "none", "true")
+
+    assert too_long == ToolResult("The command could not be started: Argument list too long.", "error")
+    assert nowhere == ToolResult("The command could not be started: No such file or directory.", "error")
+
+
+def test_rules_match_the_command_and_nothing_is_taken_for_read_only():
+    args = {"command": "ls"}
+
+    assert bash.subject(args) == "ls"
+    assert not bash.read_only(args)
+    assert not bash.repeatable(args)
+    assert bash.timeout > BASH_SECONDS
+
+
+# -- what it sees ------------------------------------------------------------------------------------------------------
+
+
+async def test_no_secret_of_the_host_and_no_switch_of_a_program_reaches_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "rc").write_text("echo infected\n")
+    for name in ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "OPENAI_API_KEY", "DATABASE_URL", "LC_SECRET", "SSH_AUTH_SOCK"):
+        monkeypatch.setenv(name, "xoxb-999")
+    for name in ("BASH_ENV", "ENV"):
+        monkeypatch.setenv(name, str(tmp_path / "rc"))
+    for name in (
+        "PS4",
+        "LD_PRELOAD",
+        "GIT_DIR",
+        "LESSOPEN",
+        "PYTHONPATH",
+        "NODE_OPTIONS",
+        "TAR_OPTIONS",
+        "EDITOR",
+        "IFS",
+    ):
+        monkeypatch.setenv(name, "/nowhere")
+    monkeypatch.setenv("BASH_FUNC_ls%%", "() { echo infected; }")
+    monkeypatch.setenv("PATH", os.pathsep.join([str(tmp_path), ".", "", "bin", os.environ["PATH"]]))
+    monkeypatch.setenv("PAGER", "less")
+
+    lines = (await run(tmp_path, "env; ls rc")).content.split("\n")
+    seen = dict(line.split("=", 1) for line in lines if "=" in line)
+
+    assert "xoxb" not in "\n".join(lines)
+    assert "infected" not in lines
+    assert set(seen) <= {
+        "HOME", "USER", "LOGNAME", "TMPDIR", "TZ", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "PATH", "TERM", "PAGER",
+        "GIT_PAGER", "GIT_OPTIONAL_LOCKS", "GIT_CONFIG_COUNT", "GIT_CONFIG_KEY_0", "GIT_CONFIG_VALUE_0",
+        "GIT_CONFIG_KEY_1", "GIT_CONFIG_VALUE_1", "PWD", "SHLVL", "_",
+    }  # fmt: skip
+    assert (seen["TERM"], seen["PAGER"], seen["GIT_PAGER"], seen["GIT_OPTIONAL_LOCKS"]) == ("dumb", "cat", "cat", "0")
+    assert all(folder.startswith("/") and not folder.startswith(str(tmp_path)) for folder in seen["PATH"].split(":"))
+
+
+def test_a_path_never_leads_into_the_workspace_not_even_by_a_link(tmp_path: Path):
+    workspace = tmp_path / "ws"
+    (workspace / "bin").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(workspace / "bin")
+    (tmp_path / "ws2").mkdir()
+
+    def path(*folders: str) -> str:
+        return clean_environment({"PATH": os.pathsep.join(folders)}, workspace)["PATH"]
+
+    assert path(str(workspace), str(workspace / "bin"), str(tmp_path / "link"), "/bin") == "/bin"
+    assert path(str(tmp_path / "ws2"), ".", "") == str(tmp_path / "ws2")
+    assert path("relative").startswith("/usr/local/sbin:")
+
+
+# -- nothing outlives it -----------------------------------------------------------------------------------------------
+
+
+async def test_a_command_that_takes_too_long_is_killed_with_all_it_started(tmp_path: Path):
+    result = await run(tmp_path, "sleep 60 & echo $!; echo $$; sleep 60", SHORT)
+
+    child, shell, note, code = result.content.split("\n")
+    assert result.outcome == "error"
+    assert note.startswith("[killed: it took longer than 0.")
+    assert code == "exit code 143"
+    assert await gone(int(child))
+    assert await gone(int(shell))
+
+
+async def test_one_that_ignores_the_request_to_end_is_killed_all_the_same(tmp_path: Path):
+    result = await run(tmp_path, "trap '' TERM; echo $$; while :; do sleep 60; done", SHORT)
+
+    assert result.content.endswith("exit code 137")
+    assert await gone(int(result.content.split("\n")[0]))
+
+
+async def test_endless_output_is_bounded_in_memory_and_ends_in_time(tmp_path: Path):
+    result = await run(tmp_path, "yes", SHORT)
+
+    assert result.content.startswith("y\ny\n")
+    assert "characters left out" in result.content
+    assert len(result.content) < OUTPUT_CHARS + 200
+
+
+async def test_a_background_process_does_not_hang_the_call_and_is_killed(tmp_path: Path):
+    before = time.monotonic()
+    result = await run(tmp_path, "sleep 60 & echo $!")
+
+    assert time.monotonic() - before < 10
+    assert result.content.endswith("\nexit code 0")
+    assert await gone(int(result.content.split("\n")[0]))
+
+
+async def test_a_background_process_that_closed_its_output_is_killed_too(tmp_path: Path):
+    result = await run(tmp_path, "sleep 60 >/dev/null 2>&1 & echo $!")
+
+    assert await gone(int(result.content.split("\n")[0]))
+
+
+async def test_what_escapes_into_a_session_of_its_own_does_not_hang_the_call(tmp_path: Path):
+    result = await run(tmp_path, "setsid sleep 2 & echo started")
+
+    assert result == ToolResult("started\nexit code 0")
+
+
+@pytest.mark.parametrize("cancels", [1, 2])
+async def test_a_cancelled_command_is_dead_when_the_cancellation_comes_out(cancels: int, tmp_path: Path):
+    os.mkfifo(tmp_path / "ready")
+    task = asyncio.create_task(run(tmp_path, "trap '' TERM; sleep 60 & echo $! $$ > ready; wait"))
+    child, shell = (await asyncio.to_thread((tmp_path / "ready").read_text)).split()
+
+    for _ in range(cancels):
+        task.cancel()
+        await asyncio.wait([task], timeout=0)
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+    assert await gone(int(child))
+    assert await gone(int(shell))
+
+
+async def test_commands_run_side_by_side(tmp_path: Path):
+    results = await asyncio.gather(*(run(tmp_path, f"echo {n}") for n in range(20)))
+
+    assert [r.content for r in results] == [f"{n}\nexit code 0" for n in range(20)]
+
+
+async def test_no_file_descriptor_is_left_open(tmp_path: Path):
+    await run(tmp_path, "true")
+    before = set(os.listdir("/proc/self/fd"))
+    for command in ("true", "sleep 60 &", "echo {1..9}"):
+        await run(tmp_path, command)
+    await run(tmp_path / "none", "true")
+
+    assert set(os.listdir("/proc/self/fd")) == before
+
+
+async def test_the_programs_that_git_configuration_names_are_not_run_by_a_status(tmp_path: Path):
+    await run(tmp_path, "git init -q . && git config core.fsmonitor 'touch ran; false' && echo x > f && git add f")
+    assert not (tmp_path / "ran").exists()
+
+    assert "new file" in (await run(tmp_path, "git status")).content
+    assert not (tmp_path / "ran").exists()
