@@ -42,3 +42,8 @@ def short(text: str, cap: int = 60) -> str:
     """A name or a value for a one-line message: cut at `cap` characters, what does not print is escaped."""
     cut = text if len(text) <= cap else text[: cap - 1] + "…"
     return cut if cut.isprintable() else cut.encode("unicode_escape").decode("ascii")
+
+
+def said(error: BaseException) -> str:
+    """An error for a result: its class and its message, bounded."""
+    return f"{type(error).__name__}: {clip(str(error), 2_000)}".rstrip(": ")

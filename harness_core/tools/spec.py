@@ -5,27 +5,25 @@ from __future__ import annotations
 import inspect as signatures
 import re
 import typing
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+from pydantic import BaseModel
 from pydantic.errors import PydanticUserError
 from pydantic_core import PydanticSerializationError, to_json
 
 from harness_core.errors import ConfigError, ToolFailed
 from harness_core.ports import ToolContext, ToolSpec
-from harness_core.tools.clip import clip, short
+from harness_core.tools.arguments import Function, described, model_of, parameters_of, parse, untitled
+from harness_core.tools.clip import clip, said
 from harness_core.types import Args, Inspection, ToolResult, canonical
 
 RESULT_CHARS: Final = 100_000  # of one result; head and tail are kept
-ARGUMENT_CHARS: Final = 1_000_000  # of the canonical JSON of one call's arguments
-PROBLEMS: Final = 8  # wrong fields that one message names
 NOTHING: Final = "(no output)"
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")  # what every provider accepts
 
-Function = Callable[..., Awaitable[Any]]
 Inspect = Callable[[Args, ToolContext], Awaitable[Inspection]]
 Stance = bool | Callable[[Args], bool]
 Subject = str | Callable[[Args], str] | None
@@ -52,7 +50,7 @@ class FunctionTool:
 
     def check(self, args: Args) -> str:
         """One sentence naming each argument that does not fit; "" if all do. Takes anything, raises nothing."""
-        return _parse(self.model, args)[1]
+        return parse(self.model, args)[1]
 
     def read_only(self, args: Args) -> bool:
         """The call only reads inside the workspace."""
@@ -80,11 +78,11 @@ class FunctionTool:
         except ToolFailed as error:
             return Inspection(problem=str(error))
         except Exception as error:
-            return Inspection(problem=f"{self.spec.name} could not look: {_said(error)}")
+            return Inspection(problem=f"{self.spec.name} could not look: {said(error)}")
 
     async def run(self, args: Args, context: ToolContext) -> ToolResult:
         """Do it. Only cancellation comes out as an exception."""
-        values, problem = _parse(self.model, args)
+        values, problem = parse(self.model, args)
         if values is None:
             return ToolResult(problem, "error")
         given = {str(self.model.model_fields[name].alias): getattr(values, name) for name in values.model_fields_set}
@@ -95,7 +93,7 @@ class FunctionTool:
         except ToolFailed as error:
             return ToolResult(_text(str(error)), "error")
         except (Exception, SystemExit) as error:  # whatever a tool does wrong, the model reads it and the run goes on
-            return ToolResult(_text(f"{self.spec.name} failed: {_said(error)}"), "error")
+            return ToolResult(_text(f"{self.spec.name} failed: {said(error)}"), "error")
 
 
 @typing.overload
@@ -161,123 +159,18 @@ def _make(fn: Function, name: str, description: str | None, **how: Any) -> Funct
         raise ConfigError(f"A tool cannot be called {name!r}: use letters, digits, _ and -, 64 at most.")
     if not signatures.iscoroutinefunction(fn):
         raise ConfigError(f"The tool {name} is not an async function. Write `async def`.")
-    text, about_args, context_name, parameters = *_described(fn), *_parameters(fn, name)
+    text, about_args, context_name, parameters = *described(fn), *parameters_of(fn, name)
     if not (description or text):
         raise ConfigError(f"The tool {name} has no docstring. The model must read what it is for.")
     if isinstance(how["about"], str) and how["about"] not in parameters:
         raise ConfigError(f"The subject of the tool {name} is {how['about']}, which is not one of its arguments.")
-    model = _model(name, parameters, about_args)
+    model = model_of(name, parameters, about_args)
     try:
         schema = model.model_json_schema()
     except PydanticUserError as error:
         raise ConfigError(f"The tool {name} has an argument that JSON cannot carry: {error.message}") from error
-    spec = ToolSpec(name, description or text, {"properties": {}, **_untitled(schema)})
+    spec = ToolSpec(name, description or text, {"properties": {}, **untitled(schema)})
     return FunctionTool(spec=spec, function=fn, model=model, context_name=context_name, **how)
-
-
-def _parameters(fn: Function, name: str) -> tuple[str, dict[str, tuple[Any, Any]]]:
-    """(name of the context parameter or "", {argument: (type, default or ...)})."""
-    try:
-        hints = typing.get_type_hints(fn, include_extras=True)
-    except Exception as error:  # evaluating foreign annotations may raise anything
-        raise ConfigError(f"The type hints of the tool {name} cannot be resolved: {error}") from error
-    context_name, arguments = "", {}
-    for parameter in signatures.signature(fn).parameters.values():
-        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
-            raise ConfigError(f"The tool {name} takes {parameter}, which has no name for the model to use.")
-        if parameter.name not in hints:
-            raise ConfigError(f"The argument {parameter.name} of the tool {name} has no type hint.")
-        if hints[parameter.name] is ToolContext:
-            context_name = parameter.name
-        else:
-            default = ... if parameter.default is parameter.empty else parameter.default
-            arguments[parameter.name] = (hints[parameter.name], default)
-    return context_name, arguments
-
-
-def _model(name: str, parameters: Mapping[str, tuple[Any, Any]], about_args: Mapping[str, str]) -> type[BaseModel]:
-    # Fields are numbered and known to the outside by alias: an argument may be called `json` or `_x` and harm nothing.
-    config = ConfigDict(extra="forbid", strict=True, hide_input_in_errors=True)
-    fields: dict[str, Any] = {}
-    for i, (argument, (kind, default)) in enumerate(parameters.items()):
-        said: dict[str, Any] = {"description": about_args[argument]} if argument in about_args else {}
-        fields[f"p{i}"] = (kind, Field(default, alias=argument, **said))
-    try:
-        return create_model(name, __config__=config, **fields)
-    except (PydanticUserError, TypeError) as error:
-        raise ConfigError(f"The tool {name} has an argument that cannot be checked: {error}") from error
-
-
-def _described(fn: Function) -> tuple[str, dict[str, str]]:
-    """(the docstring without its argument lines, {argument: its description})."""
-    known = signatures.signature(fn).parameters
-    kept: list[str] = []
-    arguments: dict[str, str] = {}
-    current, margin = "", 0
-    for line in (signatures.getdoc(fn) or "").splitlines():
-        indent = len(line) - len(line.lstrip())
-        head, colon, rest = line.strip().partition(": ")
-        if colon and head in known:
-            arguments[head], current, margin = rest.strip(), head, indent
-        elif current and line.strip() and indent > margin:
-            arguments[current] += " " + line.strip()
-        elif line.strip() not in ("Args:", "Arguments:"):
-            kept.append(line)
-            current = ""
-    return "\n".join(kept).strip(), arguments
-
-
-def _untitled(schema: dict[str, Any]) -> dict[str, Any]:
-    """Without pydantic's generated titles, which cost tokens and say nothing."""
-    bare = {key: value for key, value in schema.items() if key != "title"}
-    for group in ("properties", "$defs"):
-        if group in bare:
-            bare[group] = {name: _untitled(part) for name, part in bare[group].items()}
-    return bare
-
-
-# -- arguments ---------------------------------------------------------------------------------------------------------
-
-
-def _parse(model: type[BaseModel], args: Args) -> tuple[BaseModel | None, str]:
-    """(the arguments, "") or (None, why not). As JSON and strictly: an enum is its text, but "3" is no number."""
-    if not isinstance(args, Mapping):
-        return None, "The arguments must be an object."
-    try:
-        data = canonical(dict(args)).encode("utf-8")
-    except UnicodeEncodeError:
-        return None, "The arguments hold text that is not valid Unicode (half of a surrogate pair)."
-    except Exception:  # what is no JSON fails in many ways (types, NaN, cycles, depth), and each means the same
-        return None, "The arguments are not JSON, or are nested too deeply."
-    if len(data) > ARGUMENT_CHARS:
-        return None, f"The arguments are too long ({len(data):,} bytes; at most {ARGUMENT_CHARS:,}). Work in pieces."
-    try:
-        return model.model_validate_json(data), ""
-    except ValidationError as error:
-        return None, _sentence(error, model)
-    except Exception as error:  # a validator of the tool's own may raise anything
-        return None, f"The arguments could not be checked: {_said(error)}"
-
-
-def _sentence(error: ValidationError, model: type[BaseModel]) -> str:
-    known = ", ".join(str(field.alias) for field in model.model_fields.values()) or "none"
-    told: dict[str, None] = {}  # in order, each once: branches of a union repeat themselves
-    for fault in error.errors(include_url=False, include_context=False, include_input=False):
-        place = short(".".join(str(part) for part in fault["loc"][:4])) or "arguments"
-        match fault["type"]:
-            case "missing" | "missing_argument":
-                told[f"{place}: is required"] = None
-            case "extra_forbidden":
-                told[f"{place}: is not an argument of this tool (it takes: {known})"] = None
-            case "json_invalid" | "recursion_loop":
-                told["the arguments are not JSON, or are nested too deeply"] = None
-            case _:
-                message = fault["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ")
-                message = message.replace("Input should be", "must be", 1)
-                told[f"{place}: {short(message, 200)}"] = None
-    named = list(told)
-    more = f"; and {len(named) - PROBLEMS:,} more" if len(named) > PROBLEMS else ""
-    return "Wrong arguments. " + "; ".join(named[:PROBLEMS]) + more + "."
 
 
 def _holds(stance: Stance, args: Args) -> bool:
@@ -312,8 +205,4 @@ def _text(value: Any) -> str:
             raise ToolFailed(f"The tool returned a {type(value).__name__}, which is neither text nor JSON.") from error
     if not value:
         return NOTHING
-    return clip(value, RESULT_CHARS).encode("utf-8", "backslashreplace").decode()
-
-
-def _said(error: BaseException) -> str:
-    return f"{type(error).__name__}: {clip(str(error), 2_000)}".rstrip(": ")
+    return clip(value.encode("utf-8", "backslashreplace").decode(), RESULT_CHARS)
