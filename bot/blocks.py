@@ -16,8 +16,8 @@ from bot.ids import Action
 from bot.kit import Block
 from bot.limits import escape
 from bot.mrkdwn import to_messages
-from bot.shown import Shown, cut, one_line, shown_call, shown_change, shown_line
-from bot.view import Answer, Card, Closed, Decided, Lapsed, Notice, Ran, Waiting, may_always
+from bot.shown import Shown, on_card, one_line, shown_call, shown_change, shown_line
+from bot.view import Answer, Card, Closed, Decided, Lapsed, Notice, Ran, Waiting
 from harness_core.hitl import Approve, Decision, Expired, Happened, Reject, Rerun, Skip
 from harness_core.types import Outcome
 
@@ -45,7 +45,7 @@ def card_message(card: Card) -> Message:
         blocks += [*_buttons(card, what), _footer(card)]
     else:
         blocks.append(_outcome(card))
-    return {"text": line(card), "blocks": blocks, **QUIET}
+    return {"text": _line(card, what), "blocks": blocks, **QUIET}
 
 
 def answer_messages(answer: Answer) -> Sequence[Message]:
@@ -57,13 +57,6 @@ def answer_messages(answer: Answer) -> Sequence[Message]:
 def notice_message(notice: Notice) -> Message:
     """A line of ours in the thread."""
     return {"text": limits.clip_escaped(notice.text, limits.TEXT), **QUIET}
-
-
-def line(card: Card) -> str:
-    """The one line that notifications and screen readers get: what the card says, escaped and masked."""
-    what = limits.clip_escaped(one_line(_what(card).text, limits.LINE), limits.LINE)
-    whom = f" for {person(card.task.requested_by)}" if card.task.requested_by else ""
-    return f"{escape(_asked(card))}{whom} {what} · {_told(card)} · #{escape(card.task.short_id)}"
 
 
 def may_approve_by_word(card: Card) -> bool:
@@ -86,7 +79,14 @@ QUIET: Final[Mapping[str, Any]] = {"unfurl_links": False, "unfurl_media": False,
 def _what(card: Card) -> Shown:
     edited = card.approved_args
     whole = shown_call(card.task) if edited is None else shown_change(card.task.args, edited)
-    return cut(whole, heaviest=limits.ARGUMENTS_WEIGHT)
+    return on_card(whole)
+
+
+def _line(card: Card, what: Shown) -> str:
+    """The one line that notifications and screen readers get: what the card says, escaped and masked."""
+    called = limits.clip_escaped(one_line(what.text, limits.LINE), limits.LINE)
+    whom = f" for {person(card.task.requested_by)}" if card.task.requested_by else ""
+    return f"{escape(_asked(card))}{whom} {called} · {_told(card)} · #{escape(card.task.short_id)}"
 
 
 def _asked(card: Card) -> str:
@@ -117,7 +117,7 @@ def _reasons(card: Card) -> list[Block]:
 
 
 def _buttons(card: Card, what: Shown) -> list[Block]:
-    rows = [_first_row(card, what), _second_row(card)]
+    rows = [_first_row(card, what), _second_row(card, what)]
     return [
         {
             "type": "actions",
@@ -144,9 +144,9 @@ def _first_row(card: Card, what: Shown) -> list[Block]:
     return row
 
 
-def _second_row(card: Card) -> list[Block]:
+def _second_row(card: Card, what: Shown) -> list[Block]:
     row = [] if card.task.kind == "unknown" else [_button(card, "skip", "Skip…")]
-    if may_always(card):
+    if what.exact and modals.always(card) is not None:
         row.append(_button(card, "always", "Always allow here…"))
     if "view" in card.features:
         row.append(_button(card, "view", "View full"))

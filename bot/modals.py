@@ -38,6 +38,8 @@ def form(action: Action, card: Card) -> View | None:
 def review(card: Card) -> View | None:
     """The whole call, to be read before it is approved; None if a modal cannot hold it: then nobody can approve it."""
     whole = shown_call(card.task)
+    if len(whole.text) > limits.VIEW_BYTES:
+        return None
     unknown = card.task.kind == "unknown"
     made = _form(
         "review_rerun" if unknown else "review",
@@ -69,7 +71,8 @@ def _skip(card: Card) -> View:
     return _form("skip", "Skip", "Skip", card, [_summary(card), *fields])
 
 
-def _always(card: Card) -> View | None:
+def always(card: Card) -> View | None:
+    """The whole rule, to be read before it is made. None where it is not offered."""
     if not may_always(card):
         return None
     blocks = [
@@ -93,7 +96,7 @@ _FORMS: Final[Mapping[Action, Callable[[Card], View | None]]] = {
     "review": review,
     "reject": _reject,
     "skip": _skip,
-    "always": _always,
+    "always": always,
     "happened": _happened,
 }
 

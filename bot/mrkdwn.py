@@ -61,7 +61,7 @@ def to_messages(text: str, *, prefix: str = "", most: int = limits.TEXT) -> Sequ
 
 def _addresses(state: StateInline, silent: bool) -> bool:
     """An address is taken as it stands: its `_` and `*` are no emphasis."""
-    if state.src[state.pos] != ":" or not state.pending.lower().endswith(("http", "https")):
+    if state.src[state.pos] != ":" or not state.pending[-5:].lower().endswith(("http", "https")):
         return False
     found = _ADDRESS.match(state.src, state.pos + 1)
     if found is None:

@@ -25,11 +25,27 @@ _INVISIBLE: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _BLANK: Final = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uffa0\ufe00-\ufe0f\U000e0100-\U000e01ef\u27e8\u27e9]"
 )
+_SELECTOR: Final = re.compile("(.?)\ufe0f", re.DOTALL)
 _PADDING: Final = re.compile(rf"[ \t]{{{PADDING},}}")
 _EMPTY: Final = re.compile(rf"\n(?:[ \t]*\n){{{EMPTY_LINES},}}")
 _PLAIN: Final = re.compile(r"[ -~\t\n]*")
 _KEY: Final = re.compile(r"[A-Za-z0-9_.-]{1,60}")
 _LITERAL: Final = re.compile(r'\s.*|.*\s|[-+0-9."\[{].*|true|false|null|', re.DOTALL)
+
+
+class _Marks(dict[int, str | int]):
+    """What stands for each character, found out when it is first met."""
+
+    def __missing__(self, code: int) -> str | int:
+        char = chr(code)
+        category = unicodedata.category(char)
+        hidden = category in _INVISIBLE or category == "Zs" or _BLANK.match(char)
+        kept = char in "\n\t \ufe0f" or not hidden
+        self[code] = code if kept else f"⟨U+{code:04X}⟩"
+        return self[code]
+
+
+_MARKS: Final = _Marks()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +104,8 @@ def shown_args(args: Args) -> Shown:
             text = command
         case _:
             text = "\n".join(f"{_key(key)}: {_value(value)}" for key, value in safe.items()) or "(no arguments)"
-    found = shown(text)
-    return Shown(found.text, found.masked or safe != args, found.disguised)
+    seen = visible(text)
+    return Shown(seen, masked=safe != args, disguised=seen != text)
 
 
 def shown_change(before: Args, after: Args) -> Shown:
@@ -105,7 +121,7 @@ def visible(text: str) -> str:
     A heart or a flag keeps the selector that colours it.
     """
     if not _PLAIN.fullmatch(text):
-        text = "".join(_seen(char, text[place - 1] if place else "") for place, char in enumerate(text))
+        text = _SELECTOR.sub(_selected, text.translate(_MARKS))
     text = _PADDING.sub(_blanks, text)
     return _EMPTY.sub(lambda found: f"\n⟨{found[0].count(chr(10)) - 1} empty lines⟩\n", text)
 
@@ -127,6 +143,11 @@ def cut(whole: Shown, *, chars: int = limits.ARGUMENTS, lines: int = limits.ARGU
     )
 
 
+def on_card(whole: Shown) -> Shown:
+    """As much of it as a card shows."""
+    return cut(whole, heaviest=limits.ARGUMENTS_WEIGHT)
+
+
 def _fitting(text: str, chars: int, lines: int, heaviest: int) -> int:
     """How many characters from the start fit into so many characters, lines and weight."""
     part = text[: limits.within(text, chars, heaviest)]
@@ -137,15 +158,9 @@ def _fitting(text: str, chars: int, lines: int, heaviest: int) -> int:
     return len(part)
 
 
-def _seen(char: str, before: str) -> str:
-    if char in "\n\t ":
-        return char
-    if char == "\ufe0f" and before and unicodedata.category(before) == "So":
-        return char
-    category = unicodedata.category(char)
-    if category in _INVISIBLE or category == "Zs" or _BLANK.match(char):
-        return f"⟨U+{ord(char):04X}⟩"
-    return char
+def _selected(found: re.Match[str]) -> str:
+    before = found[1]
+    return f"{before}{chr(0xFE0F) if before and unicodedata.category(before) == 'So' else '⟨U+FE0F⟩'}"
 
 
 def _blanks(found: re.Match[str]) -> str:

@@ -116,4 +116,4 @@ def may_always(card: Card) -> bool:
     """Whether *always allow* is offered: it would work, and what the rule would hold can be read to the character."""
     task = card.task
     offered = "always" in card.features and task.may_always and task.kind == "approve"
-    return offered and shown.shown_args(task.args).exact and shown.shown_call(task).exact
+    return offered and shown.shown_args(task.args).exact and shown.on_card(shown.shown_call(task)).exact
