@@ -7,7 +7,7 @@ import typing
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic.errors import PydanticUserError
 
 from harness_core.errors import ConfigError

@@ -49,6 +49,7 @@ def resolved(workspace: Path, path: str) -> tuple[str, str]:
 
 
 def inside(workspace: Path, path: str) -> Place:
+    """Where a path leads. Raises ToolFailed if that is outside the workspace."""
     root, real = resolved(workspace, path)
     if real != root and not real.startswith(root.rstrip("/") + "/"):
         raise ToolFailed(f"{short(path)} is outside the workspace. Only files inside it can be used.")
