@@ -300,6 +300,7 @@ class HarnessEngine:
                         until = await self._steps(journal, lease, live, performer)
             except LeaseLost:
                 log.warning("session %s was taken over by another process", live.session_id)
+                await asyncio.sleep(FOLLOW)
                 continue
             finally:
                 self._journals.pop(live.session_id, None)

@@ -126,7 +126,8 @@ def _denied(gate: Gate, trace: Trace, call: ToolCall) -> Judgement | None:
 
 
 def _consult(strategy: Strategy, trace: Trace, args: Args) -> str | None:
-    evaluate: Callable[[Trace, Args], object] = getattr(strategy, "evaluate", strategy)
+    untyped: Any = strategy
+    evaluate: Callable[[Trace, Args], object] = getattr(untyped, "evaluate", untyped)
     try:
         reason = evaluate(trace, args)
     except Exception as error:  # a strategy's fault must not become a permission

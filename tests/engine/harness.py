@@ -1,0 +1,59 @@
+"""A small bench for engine tests: one store, engines on it that can be dropped and made anew, and what streams showed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from harness_core.engine import HarnessEngine
+from harness_core.events import Event
+from harness_core.ports import ChatModel, SessionStore, Tool
+from harness_core.store.memory import MemoryStore
+from harness_core.testing import FakeClock
+
+
+class Bench:
+    """Makes engines that share one store. `drop` forgets everything in memory, as a restart does."""
+
+    def __init__(self, folder: Path, store: SessionStore | None = None, clock: FakeClock | None = None) -> None:
+        self.folder = folder
+        self.clock = clock or FakeClock()
+        self.store: SessionStore = store or MemoryStore()
+        self.engines: list[HarnessEngine] = []
+
+    def engine(self, model: ChatModel, tools: Sequence[str | Tool] = (), **options: Any) -> HarnessEngine:
+        options.setdefault("hitl_enabled", True)
+        options.setdefault("store", self.store)
+        options.setdefault("clock", self.clock)
+        engine = HarnessEngine(self.folder / "ws", self.folder, model=model, tools=[*tools, "hitl"], **options)
+        self.engines.append(engine)
+        return engine
+
+    async def drop(self) -> None:
+        for engine in self.engines:
+            await engine.close()
+        self.engines.clear()
+
+
+async def request(engine: HarnessEngine, prompt: str = "", session_id: str = "s", by: str = "U1") -> list[Event]:
+    """The events of one request."""
+    session = await engine.session(session_id)
+    return [event async for event in engine.stream(session, prompt, by=by)]
+
+
+def names(events: Sequence[Event]) -> list[str]:
+    """The kinds of events in order, deltas folded into one."""
+    kinds = [type(e).__name__ for e in events]
+    return [k for i, k in enumerate(kinds) if k != "ReasonDelta" or kinds[i - 1] != "ReasonDelta"]
+
+
+async def stored(store: SessionStore, session_id: str = "s") -> list[str]:
+    """The kinds of the facts in the journal."""
+    return [type(e).__name__ for e in await store.read(session_id)]
+
+
+def only(events: Sequence[Event], kind: type[Event]) -> Any:
+    """The one event of a kind."""
+    (event,) = [e for e in events if isinstance(e, kind)]
+    return event
