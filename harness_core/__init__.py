@@ -1,0 +1,67 @@
+"""A harness for tool-using agents: the model decides, the harness constrains.
+
+The public names; each is imported when it is first used, so that `import harness_core` costs nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from harness_core.engine import HarnessEngine as HarnessEngine
+    from harness_core.errors import ConfigError as ConfigError
+    from harness_core.errors import DecisionRefused as DecisionRefused
+    from harness_core.errors import HarnessError as HarnessError
+    from harness_core.errors import ModelError as ModelError
+    from harness_core.errors import StoreError as StoreError
+    from harness_core.errors import ToolFailed as ToolFailed
+    from harness_core.handle import HITL as HITL
+    from harness_core.handle import AgentSession as AgentSession
+    from harness_core.hitl import HITLDecision as HITLDecision
+    from harness_core.hitl import HITLTask as HITLTask
+    from harness_core.hooks import Ask as Ask
+    from harness_core.hooks import Deny as Deny
+    from harness_core.hooks import HookReject as HookReject
+    from harness_core.hooks import Rewrite as Rewrite
+    from harness_core.interceptors.hitl import HITLInterceptor as HITLInterceptor
+    from harness_core.options import HarnessOptions as HarnessOptions
+    from harness_core.permissions.judge import HITLStrategy as HITLStrategy
+    from harness_core.permissions.rule import PermissionRule as PermissionRule
+    from harness_core.session import Trace as Trace
+    from harness_core.steps import Expiry as Expiry
+    from harness_core.tools.spec import tool as tool
+
+_WHERE = {
+    "harness_core.engine": ["HarnessEngine"],
+    "harness_core.errors": [
+        "ConfigError",
+        "DecisionRefused",
+        "HarnessError",
+        "ModelError",
+        "StoreError",
+        "ToolFailed",
+    ],
+    "harness_core.handle": ["HITL", "AgentSession"],
+    "harness_core.hitl": ["HITLDecision", "HITLTask"],
+    "harness_core.hooks": ["Ask", "Deny", "HookReject", "Rewrite"],
+    "harness_core.interceptors.hitl": ["HITLInterceptor"],
+    "harness_core.options": ["HarnessOptions"],
+    "harness_core.permissions.judge": ["HITLStrategy"],
+    "harness_core.permissions.rule": ["PermissionRule"],
+    "harness_core.session": ["Trace"],
+    "harness_core.steps": ["Expiry"],
+    "harness_core.tools.spec": ["tool"],
+}
+_EVENTS = (
+    "Prompted PromptAmended RunStart ContextSize ReasonStart ReasonDelta ReasonEnd ModelFailed Inspected HookRuled "
+    "HITLPending HITLVoted HITLSubmitted HITLDecided RuleChanged ActionStart ToolCallStart ToolCallEnd ActionEnd "
+    "StopRequested RunEnd"
+).split()
+_MODULE_OF = {name: module for module, names in {**_WHERE, "harness_core.events": _EVENTS}.items() for name in names}
+
+__all__ = sorted(_MODULE_OF)  # noqa: PLE0605
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_MODULE_OF[name]), name)

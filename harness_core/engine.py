@@ -159,7 +159,9 @@ class HarnessEngine:
             self.wake(session)
         return stored[0] if stored else None
 
-    async def amend(self, session: AgentSession | str, ref: str, text: str | None, *, key: str | None = None) -> bool:
+    async def amend(
+        self, session: AgentSession | str, ref: str, text: str | None, *, key: str | None = None
+    ) -> bool:
         """An author edited (text) or withdrew (None) the prompt with this key; moot once the model has read it."""
         amended = PromptAmended(ref, text, at=self.clock.now())
         return bool(await self.store.append(_id(session), amended, key=key))

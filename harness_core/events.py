@@ -113,13 +113,17 @@ class ReasonEnd(Event):
 
 @dataclass(frozen=True, slots=True)
 class ModelFailed(Event):
-    """A model request brought no message. upto: the last fact that it was built from."""
+    """A model request brought no message. upto: the last fact that it was built from.
+
+    retry_after: seconds that the server asked us to wait.
+    """
 
     kind: ModelErrorKind
     attempt: int
     step: int
     message: str = ""
     upto: int = 0
+    retry_after: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

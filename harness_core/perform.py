@@ -43,6 +43,7 @@ from harness_core.ports import (
     ToolContext,
     ToolSpec,
 )
+from harness_core.session import Trace
 from harness_core.steps import Act, Apply, Begin, Cleared, Close, End, Look, Policy, Reason, Settle, Step, Suspend
 from harness_core.types import Args, Deadline, Inspection, ToolCall, ToolResult, canonical, digest
 
@@ -150,6 +151,8 @@ class Performer:
 
     async def _reason(self, step: Reason) -> None:
         around, trace = self._around, self._journal.trace
+        if not await self._backed_off(trace):
+            return
         request = ModelRequest(around.system, trace.context, around.specs)
         self._show(ContextSize(len(request.messages)))
         self._show(ReasonStart(step.step, step.attempt))
@@ -158,9 +161,9 @@ class Performer:
         except Interrupted:
             return
         except ModelError as error:
-            await self._record((ModelFailed(error.kind, step.attempt, step.step, mask(str(error)), trace.seq),))
-            wait = error.retry_after or min(FIRST_BACKOFF * 2 ** (step.attempt - 1), LONGEST_BACKOFF)
-            await self._pause(min(wait, LONGEST_BACKOFF))
+            message = mask(str(error))
+            failed = ModelFailed(error.kind, step.attempt, step.step, message, trace.seq, error.retry_after)
+            await self._record((failed,))
             return
         run_id = trace.run.run_id if trace.run else ""
         calls = normalise(((c.name, c.arguments, c.id) for c in reply.calls), run_id, step.step, reply.finish_reason)
@@ -310,14 +313,22 @@ class Performer:
         while self._lease.valid():  # noqa: ASYNC110
             await asyncio.sleep(LEASE_CHECK)
 
-    async def _pause(self, seconds: float) -> None:
+    async def _backed_off(self, trace: Trace) -> bool:
+        """Wait as long as the last failure asks for. False if a stop came meanwhile."""
+        failures = trace.run.failures if trace.run else ()
+        if not failures:
+            return True
+        backoff = failures[-1].retry_after or FIRST_BACKOFF * 2 ** (len(failures) - 1)
+        wait = failures[-1].at + min(backoff, LONGEST_BACKOFF) - self._around.clock.now()
         try:
-            await self._interruptibly(self._sleep(seconds))
+            await self._interruptibly(self._sleep(wait))
         except Interrupted:
-            return
+            return False
+        return True
 
     async def _sleep(self, seconds: float) -> None:
-        await self._around.clock.sleep(seconds)
+        if seconds > 0:
+            await self._around.clock.sleep(seconds)
 
     # -- recording and showing -----------------------------------------------------------------------------------------
 

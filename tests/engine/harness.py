@@ -1,4 +1,4 @@
-"""A small bench for engine tests: one store, engines on it that can be dropped and made anew, and what streams showed."""
+"""A bench for engine tests: one store, engines on it that are dropped and made anew, and what streams showed."""
 
 from __future__ import annotations
 

@@ -220,7 +220,8 @@ async def test_a_stop_of_a_suspended_run_gives_every_call_a_result(bench: Bench)
 
 async def test_an_expiry_that_halts_ends_the_run(bench: Bench) -> None:
     expiries = {"change": Expiry(60, "halt")}
-    engine = bench.engine(ScriptedModel([call("change", a=1), call("look")], "no"), [write(), read()], expiries=expiries)
+    model = ScriptedModel([call("change", a=1), call("look")], "no")
+    engine = bench.engine(model, [write(), read()], expiries=expiries)
     await request(engine, "hi")
     bench.clock.advance(61)
 
