@@ -1,0 +1,71 @@
+"""The bot's own facts, beside the harness's: settings people changed, and what was posted where.
+
+Settings live in the journal `config:workspace`; what was posted for a session in `show:<session>`. Like all stored
+shapes these are a contract for ever.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from harness_core.events import FACTS, Codec, Event
+
+WORKSPACE: Final = "config:workspace"
+
+
+@dataclass(frozen=True, slots=True)
+class AdminClaimed(Event):
+    """The first administrator, by the one-time code. key: `claim`, so there is only one."""
+
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelSwitched(Event):
+    """A channel was switched on or off. key: the command's trigger id."""
+
+    channel: str
+    on: bool
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class PostIntended(Event):
+    """A message is about to be posted. Stored first, so that after a crash it is sought before it is posted again."""
+
+    post: str
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Posted(Event):
+    """A message stands in the thread, drawn for the revision-th time, with this digest."""
+
+    post: str
+    digest: str
+    ts: str
+    revision: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Reacted(Event):
+    """The reaction that the bot shows on a message; "" for none."""
+
+    ts: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered(Event):
+    """Everything up to this fact of the session has been shown for good."""
+
+    upto: int
+
+
+def show(session_id: str) -> str:
+    """The journal of what was posted for a session."""
+    return f"show:{session_id}"
+
+
+CODEC: Final = Codec((*FACTS, AdminClaimed, ChannelSwitched, PostIntended, Posted, Reacted, Rendered))

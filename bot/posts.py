@@ -1,0 +1,49 @@
+"""Which of our messages stand where: card, answer or notice -> message ts and digest.  Pure; folded from facts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from bot.facts import Posted, PostIntended, Reacted, Rendered
+from harness_core.events import Event
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    """One message of ours. ts "": intended, and not known to have been posted."""
+
+    digest: str
+    ts: str = ""
+    revision: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Posts:
+    """All that was posted for a session. upto: facts of the session that are shown for good. seq: of the last fact."""
+
+    by_id: Mapping[str, Post] = field(default_factory=dict)
+    reactions: Mapping[str, str] = field(default_factory=dict)
+    upto: int = 0
+    seq: int = 0
+
+    def plus(self, events: Iterable[Event]) -> Posts:
+        """These posts after more facts."""
+        by_id, reactions, upto, seq = dict(self.by_id), dict(self.reactions), self.upto, self.seq
+        for event in events:
+            seq = event.seq or seq
+            match event:
+                case PostIntended(post=post, digest=digest):
+                    by_id.setdefault(post, Post(digest))
+                case Posted(post=post, digest=digest, ts=ts, revision=revision):
+                    by_id[post] = Post(digest, ts, revision)
+                case Reacted(ts=ts, name=name):
+                    reactions[ts] = name
+                case Rendered(upto=shown):
+                    upto = max(upto, shown)
+        return Posts(by_id, reactions, upto, seq)
+
+
+def card_id(fingerprint: str) -> str:
+    """The post that is the card of a task."""
+    return f"card:{fingerprint}"

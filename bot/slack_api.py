@@ -1,0 +1,172 @@
+"""The only user of Slack's Web API: paced, one connection pool, and errors named by who must act."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import aiohttp
+from slack_sdk.errors import SlackApiError
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.pace import Pace, Urgency
+from harness_core.errors import HarnessError
+from harness_core.masking import mask
+
+log = logging.getLogger(__name__)
+
+TRIES: Final = 5  # of one call that Slack puts off; together with its own waits that is some minutes
+LONGEST_WAIT: Final = 60.0  # seconds; Slack has been seen to ask for 30
+TIMEOUT: Final = 20  # seconds for one call
+REPLIES: Final = 200  # messages of a thread that are searched for one of ours
+
+
+class SlackRefused(HarnessError):
+    """Slack refused a call, and would again. code: Slack's own word for it."""
+
+    def __init__(self, method: str, code: str, needed: str = "") -> None:
+        super().__init__(f"Slack refused {method}: {code}" + (f" (the app lacks the scope {needed})" if needed else ""))
+        self.code = code
+
+
+class SlackUnreachable(HarnessError):
+    """Slack did not answer. Whether the call had its effect is not known."""
+
+
+class SlackApi:
+    """What the bot asks of Slack. Every text is masked here, whatever was done before."""
+
+    def __init__(self, token: str, base_url: str) -> None:
+        self._token, self._base_url = token, base_url
+        self._session: aiohttp.ClientSession | None = None
+        self._client: AsyncWebClient | None = None
+        self._paces: dict[str, Pace] = {}
+
+    @property
+    def client(self) -> AsyncWebClient:
+        """The web client. One session, so that connections are reused; retries are ours alone."""
+        if self._client is None:
+            self._session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=TIMEOUT))
+            self._client = AsyncWebClient(
+                token=self._token, base_url=self._base_url, session=self._session, retry_handlers=[], timeout=TIMEOUT
+            )
+        return self._client
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._session is not None:
+            await self._session.close()
+
+    # -- who and where -------------------------------------------------------------------------------------------------
+
+    async def auth_test(self) -> Mapping[str, Any]:
+        """Who we are."""
+        return await self._call("auth.test")
+
+    async def user(self, user: str) -> object:
+        """A person, as Slack describes them; None for one that it does not know."""
+        try:
+            return (await self._call("users.info", user=user)).get("user")
+        except SlackRefused as refused:
+            log.warning("%s", refused)
+            return None
+
+    async def conversation(self, channel: str) -> object:
+        """A channel, as Slack describes it; None for one that it does not know."""
+        try:
+            return (await self._call("conversations.info", channel=channel)).get("channel")
+        except SlackRefused as refused:
+            log.warning("%s", refused)
+            return None
+
+    # -- messages ------------------------------------------------------------------------------------------------------
+
+    async def post(self, channel: str, thread_ts: str, message: Mapping[str, Any], urgency: Urgency) -> str:
+        """Post into a thread. The ts of the message. Raises SlackUnreachable if nobody knows whether it stands there."""
+        await self._pace(channel).turn(urgency)
+        reply = await self._call("chat.postMessage", channel=channel, thread_ts=thread_ts, **_masked(message))
+        return str(reply["ts"])
+
+    async def update(self, channel: str, ts: str, message: Mapping[str, Any]) -> None:
+        """Draw a message anew. Doing so twice is as good as once, so an unknown outcome is tried again."""
+        more = {name: value for name, value in _masked(message).items() if not name.startswith("unfurl")}
+        await self._call("chat.update", again=True, channel=channel, ts=ts, **more)
+
+    async def whisper(self, channel: str, user: str, text: str, thread_ts: str = "") -> None:
+        """Say something to one person in private. It is a courtesy: failing to is logged, and changes nothing."""
+        where = {"thread_ts": thread_ts} if thread_ts else {}
+        try:
+            await self._call("chat.postEphemeral", channel=channel, user=user, text=mask(text), **where)
+        except (SlackRefused, SlackUnreachable) as error:
+            log.warning("a private notice was not delivered: %s", error)
+
+    async def replies(self, channel: str, thread_ts: str) -> Sequence[Mapping[str, Any]]:
+        """The newest messages of a thread, our own among them."""
+        reply = await self._call("conversations.replies", again=True, channel=channel, ts=thread_ts, limit=REPLIES)
+        return list(reply.get("messages", ()))
+
+    async def react(self, channel: str, ts: str, name: str, *, add: bool) -> None:
+        """Add or remove a reaction. That it is (or is not) there already is as good."""
+        method = "reactions.add" if add else "reactions.remove"
+        try:
+            await self._call(method, again=True, channel=channel, timestamp=ts, name=name)
+        except SlackRefused as refused:
+            if refused.code not in ("already_reacted", "no_reaction", "message_not_found"):
+                raise
+
+    async def open_view(self, trigger_id: str, view: Mapping[str, Any]) -> None:
+        """Open a modal. Its trigger lives three seconds."""
+        await self._call("views.open", trigger_id=trigger_id, view=view)
+
+    # -- the call ------------------------------------------------------------------------------------------------------
+
+    async def _call(self, method: str, *, again: bool = False, **arguments: Any) -> Mapping[str, Any]:
+        """Call, wait when Slack says so, and try again what Slack surely did not do (or, with `again`, may do twice)."""
+        for attempt in range(1, TRIES + 1):
+            try:
+                response = await self.client.api_call(method, json=arguments)
+                return response.data if isinstance(response.data, dict) else {}
+            except SlackApiError as error:
+                await self._put_off(method, error, attempt, str(arguments.get("channel", "")), again)
+            except (aiohttp.ClientConnectorError, ConnectionRefusedError) as error:  # it never got there
+                if attempt == TRIES:
+                    raise SlackUnreachable(f"{method}: {type(error).__name__}") from error
+                await asyncio.sleep(_backoff(attempt))
+            except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
+                if not again or attempt == TRIES:
+                    raise SlackUnreachable(f"{method}: {type(error).__name__}") from error
+                await asyncio.sleep(_backoff(attempt))
+        raise SlackUnreachable(f"{method}: put off {TRIES} times")
+
+    async def _put_off(self, method: str, error: SlackApiError, attempt: int, channel: str, again: bool) -> None:
+        """Wait before another attempt, or raise what stands in the way."""
+        response = error.response
+        code, status = str(response.get("error", "") or ""), int(getattr(response, "status_code", 0) or 0)
+        if status == 429 or code == "ratelimited":
+            wait = min(float(response.headers.get("Retry-After", 1) or 1), LONGEST_WAIT)
+            log.warning("Slack puts %s off for %.0f s", method, wait)
+            if method == "chat.postMessage":
+                self._pace(channel).hold(wait)
+            await asyncio.sleep(wait)
+        elif status >= 500 or code in ("internal_error", "fatal_error", "service_unavailable", "request_timeout"):
+            if not again or attempt == TRIES:
+                raise SlackUnreachable(f"{method}: {code or status}") from error
+            await asyncio.sleep(_backoff(attempt))
+        elif not code:
+            raise SlackUnreachable(f"{method}: an answer that cannot be read (HTTP {status})") from error
+        else:
+            raise SlackRefused(method, code, str(response.get("needed", "") or "")) from error
+
+    def _pace(self, channel: str) -> Pace:
+        return self._paces.setdefault(channel, Pace(time.monotonic))
+
+
+def _backoff(attempt: int) -> float:
+    return min(0.5 * 2 ** (attempt - 1), 5.0)
+
+
+def _masked(message: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: mask(value) if name == "text" else value for name, value in message.items()}

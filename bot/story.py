@@ -1,0 +1,224 @@
+"""What a session's facts look like to people: cards, answers, notices, and whether somebody waits.  Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from bot import limits, words
+from bot.blocks import person
+from bot.limits import escape
+from bot.view import Answer, Card, Closed, Decided, Lapsed, Notice, Ran, State, Waiting
+from harness_core.events import (
+    Event,
+    HITLDecided,
+    HITLPending,
+    HITLSubmitted,
+    Prompted,
+    ReasonEnd,
+    RunEnd,
+    RunStart,
+    StopRequested,
+    ToolCallEnd,
+)
+from harness_core.hitl import Approve, Expired, HITLTask, Reject, Rerun
+from harness_core.masking import mask
+from harness_core.types import Args, effect
+
+_EXIT: Final = re.compile(r"^exit code (-?\d+)$", re.MULTILINE)
+RELEASED: Final = "release"  # how HITLSubmitted says that a rule approved
+
+
+@dataclass(frozen=True, slots=True)
+class Withdrawn:
+    """A queued prompt was put aside by a stop; its author is told in private."""
+
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """Everything to show, by the id of its post, in the order of the facts. Cards carry no approvers yet.
+
+    prompt_ts: the message that began the newest run. mood: the reaction that it should have. over: the last fact is
+    the end of a run, so that nothing before it changes any more. seq: of the last fact.
+    """
+
+    cards: Mapping[str, Card] = field(default_factory=dict)
+    says: Mapping[str, Answer | Notice | Withdrawn] = field(default_factory=dict)
+    prompt_ts: str = ""
+    mood: str = ""
+    over: bool = True
+    seq: int = 0
+
+
+@dataclass
+class _Asked:
+    """A task and what became of it."""
+
+    task: HITLTask
+    batch: int
+    says: str
+    submitted: HITLSubmitted | None = None
+    decided: HITLDecided | None = None
+    end: ToolCallEnd | None = None
+
+
+def told(session_id: str, facts: Iterable[Event]) -> Story:
+    """The story that these facts tell. They may begin at any end of a run."""
+    teller = _Teller()
+    for fact in facts:
+        teller.add(fact)
+    return teller.story(session_id)
+
+
+class _Teller:
+    def __init__(self) -> None:
+        self._asked: dict[str, _Asked] = {}
+        self._says: dict[str, Answer | Notice | Withdrawn] = {}
+        self._prompts: dict[str, Prompted] = {}
+        self._inbox: list[Prompted] = []
+        self._prompt: Prompted | None = None
+        self._batch, self._text = 0, ""
+        self._stop: StopRequested | None = None
+        self._running = False
+        self._seq = 0
+
+    def story(self, session_id: str) -> Story:
+        cards = {one.task.fingerprint: card for one in self._asked.values() for card in [self._card(session_id, one)]}
+        waiting = any(isinstance(card.state, Waiting) for card in cards.values())
+        mood = ("hourglass_flowing_sand" if waiting else "eyes") if self._running else ""
+        ts = self._prompt.ref.rpartition(":")[2] if self._prompt else ""
+        return Story(cards, self._says, ts, mood, not self._running, self._seq)
+
+    def add(self, fact: Event) -> None:
+        self._seq = fact.seq or self._seq
+        match fact:
+            case Prompted():
+                self._prompts[fact.ref] = fact
+                self._inbox.append(fact)
+            case RunStart() if not self._running:
+                self._running = True
+                self._prompt = min(self._inbox, key=lambda p: (p.sent_at, p.seq or 0), default=None)
+            case ReasonEnd():
+                self._batch, self._text = fact.step, fact.text
+                self._inbox = [p for p in self._inbox if (p.seq or 0) > fact.upto]
+            case HITLPending():
+                for task in fact.tasks:
+                    self._asked[task.fingerprint] = _Asked(task, self._batch, self._text)
+            case HITLSubmitted() if fact.fingerprint in self._asked:
+                self._asked[fact.fingerprint].submitted = fact
+            case HITLDecided():
+                self._of(fact.call_id, lambda one: setattr(one, "decided", fact))
+            case ToolCallEnd():
+                self._of(fact.call_uuid, lambda one: setattr(one, "end", fact))
+            case StopRequested():
+                self._stop = fact
+            case RunEnd():
+                self._ended(fact)
+
+    def _of(self, call_uuid: str, change: Callable[[_Asked], None]) -> None:
+        """The newest task of a call; an older one of the same call has been answered before."""
+        newest = [one for one in self._asked.values() if one.task.call_uuid == call_uuid]
+        if newest:
+            change(newest[-1])
+
+    # -- endings -------------------------------------------------------------------------------------------------------
+
+    def _ended(self, fact: RunEnd) -> None:
+        post = f"end:{fact.seq}"
+        self._says[post] = self._ending(fact)
+        for ref in fact.withdrawn:
+            if ref in self._prompts:
+                self._says[f"withdrawn:{ref}"] = Withdrawn(self._prompts[ref].by)
+        self._inbox = [p for p in self._inbox if p.ref not in fact.withdrawn and p is not self._prompt]
+        self._running, self._stop = False, None
+
+    def _ending(self, fact: RunEnd) -> Answer | Notice:
+        asker = self._prompt
+        late = asker is not None and fact.at - asker.sent_at > limits.MENTION_AFTER
+        mention = asker.by if asker and late else ""
+        match fact.status:
+            case "completed":
+                return Answer(mask(fact.answer) or "_(no answer)_", mention)
+            case "rejected":
+                return Notice(self._rejection())
+            case "stopped" if self._stop:
+                return Notice(f"Stopped by {person(self._stop.by)}.")
+            case _:
+                return Answer(mask(fact.answer), mention)
+
+    def _rejection(self) -> str:
+        """Who ended the run, and why."""
+        for one in reversed(self._asked.values()):
+            decision = one.submitted.decision if one.submitted else None
+            if one.submitted and isinstance(decision, Reject):
+                said = escape(mask((decision.comment or "").strip()))
+                return f"{person(one.submitted.by)} rejected it, so I stopped here." + (
+                    f" Reason: {said}" if said else ""
+                )
+        return "It was rejected, so I stopped here."
+
+    # -- cards ---------------------------------------------------------------------------------------------------------
+
+    def _card(self, session_id: str, one: _Asked) -> Card:
+        batch = [other for other in self._asked.values() if self._run_batch(other) == self._run_batch(one)]
+        same = [other for other in batch if _effect(other) == _effect(one)]
+        alike = (same.index(one) + 1, len(same)) if len(same) > 1 else None
+        card = Card(
+            session_id, one.task, batch.index(one) + 1, len(batch), alike, (), one.says, approved_args=_edit(one)
+        )
+        return replace(card, state=_state(one, sum(1 for other in batch if _waits(other))))
+
+    @staticmethod
+    def _run_batch(one: _Asked) -> tuple[str, int]:
+        return one.task.run_id, one.batch
+
+
+def _effect(one: _Asked) -> str:
+    return effect(one.task.tool_name, one.task.args)
+
+
+def _waits(one: _Asked) -> bool:
+    return one.submitted is None and one.end is None
+
+
+def _edit(one: _Asked) -> Args | None:
+    """The approved arguments, where a person changed them."""
+    decision = one.submitted.decision if one.submitted else None
+    if not isinstance(decision, Approve) or decision.modified_args is None:
+        return None
+    return {**({} if decision.replace_args else one.task.args), **decision.modified_args}
+
+
+def _state(one: _Asked, still_waiting: int) -> State:
+    if one.submitted is None:
+        return Waiting() if one.end is None else Closed(one.end.content)
+    decision, submitted = one.submitted.decision, one.submitted
+    if isinstance(decision, Expired):
+        return Lapsed()
+    released = submitted.via == RELEASED
+    rule = (getattr(decision, "comment", "") or "a rule") if released else ""
+    if released and isinstance(decision, Approve):
+        decision = replace(decision, comment=None)
+    decided = Decided("" if released else submitted.by, submitted.at, decision, still_waiting, rule)
+    if one.end is None:
+        return decided
+    if isinstance(decision, Approve | Rerun):
+        found = _EXIT.findall(one.end.content)
+        code = int(found[-1]) if found and one.task.tool_name == "bash" else None
+        return Ran(replace(decided, waits_for=0), one.end.outcome, code, one.end.seconds)
+    return replace(decided, waits_for=0)
+
+
+def status(story: Story, pending: Sequence[HITLTask], queued: int) -> str:
+    """How things stand, for whoever asks."""
+    if story.over:
+        return "Nothing is running in this thread."
+    if not pending:
+        return "A run is going on. `!stop` stops it."
+    lines = [f"• {escape(words.question(t.tool_name, t.kind))} `#{escape(t.short_id)}`" for t in pending[:20]]
+    more = f"\n{queued} more message{'s' if queued > 1 else ''} will be read after that." if queued else ""
+    return "Waiting for a decision on:\n" + "\n".join(lines) + more
