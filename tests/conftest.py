@@ -1,0 +1,53 @@
+"""What holds for every test: it ends, and it reads nothing that a fresh clone does not have."""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import sys
+import tempfile
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+LIMIT: Final = 60.0  # seconds for one test with its fixtures; six times the slowest on a loaded machine
+ELSEWHERE: Final = "/work"  # where development machines keep material beside the repository: no clone has it
+
+_ROOT: Final = Path(__file__).resolve().parents[1]
+_OURS: Final = tuple(
+    os.path.join(place, "")
+    for place in {str(_ROOT), sys.prefix, sys.base_prefix, os.path.realpath(tempfile.gettempdir())}
+)
+_READING: Final = frozenset({"open", "os.listdir", "os.scandir", "sqlite3.connect"})
+_stderr: Final = pytest.StashKey[int]()
+
+
+def is_elsewhere(path: object) -> bool:
+    """Whether this path, as it was given to `open` or its like, is under ELSEWHERE and not ours."""
+    if not isinstance(path, str | bytes):
+        return False  # a descriptor: its path was looked at when it was opened
+    whole = os.path.join(os.path.abspath(os.fsdecode(path)), "")
+    return whole.startswith(os.path.join(ELSEWHERE, "")) and not whole.startswith(_OURS)
+
+
+def _refuse_elsewhere(event: str, args: tuple[Any, ...]) -> None:
+    if event in _READING and args and is_elsewhere(args[0]):
+        raise AssertionError(f"{args[0]!r} is not part of the repository: put what the test needs beside the test")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # While tests run, stderr is captured, and would swallow the dump.
+    config.stash[_stderr] = os.dup(sys.__stderr__.fileno() if sys.__stderr__ else 2)
+    sys.addaudithook(_refuse_elsewhere)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    # It ends the whole run, since a test that hangs in a thread or in C can be ended in no other way.
+    faulthandler.dump_traceback_later(LIMIT, exit=True, file=item.config.stash[_stderr])
+    try:
+        return (yield)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
