@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import faulthandler
 import os
+import signal
 import sys
 import tempfile
 from collections.abc import Generator
@@ -45,9 +46,16 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    # It ends the whole run, since a test that hangs in a thread or in C can be ended in no other way.
-    faulthandler.dump_traceback_later(LIMIT, exit=True, file=item.config.stash[_stderr])
+    def name_it(*_: object) -> None:
+        os.write(item.config.stash[_stderr], f"\n{item.nodeid} takes more than {LIMIT:.0f} s\n".encode())
+
+    # The dump ends the whole run: a test that hangs in a thread or in C can be ended in no other way. The name comes
+    # by a signal just before, since the stack of an event loop that waits does not tell which test it waits for.
+    signal.signal(signal.SIGALRM, name_it)
+    signal.setitimer(signal.ITIMER_REAL, LIMIT)
+    faulthandler.dump_traceback_later(LIMIT + 1, exit=True, file=item.config.stash[_stderr])
     try:
         return (yield)
     finally:
         faulthandler.cancel_dump_traceback_later()
+        signal.setitimer(signal.ITIMER_REAL, 0)
