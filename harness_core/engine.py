@@ -16,7 +16,7 @@ from harness_core.events import Event, PromptAmended, Prompted, RuleChanged, Run
 from harness_core.handle import AgentSession
 from harness_core.hooks import in_order
 from harness_core.interceptors.hitl import HITLInterceptor
-from harness_core.journal import Journal
+from harness_core.journal import Journal, Shelf
 from harness_core.live import Live, Watcher
 from harness_core.options import DEFAULT_TOOLS, HarnessOptions
 from harness_core.perform import STREAMED, Performer, Surroundings, call_back
@@ -91,7 +91,8 @@ class HarnessEngine:
         self._hitl_enabled = self.options.hitl_enabled
         self._policy: Policy | None = None
         self._lives: dict[str, Live] = {}
-        self._journals: dict[str, Journal] = {}
+        self._journals: dict[str, Journal] = {}  # of the sessions that are worked on
+        self._shelf = Shelf(self.store)
         self._alarms: dict[str, asyncio.Task[None]] = {}
         self._background: set[asyncio.Task[None]] = set()
         self._around = Surroundings(
@@ -185,7 +186,10 @@ class HarnessEngine:
         journal = self._journals.get(_id(session))
         if journal and journal.loaded:
             return await journal.catch_up()
-        return (await Journal.open(self.store, _id(session))).trace
+        journal = self._shelf.borrow(_id(session))
+        await journal.load()
+        self._shelf.put_back(journal)
+        return journal.trace
 
     def subscribe(self, observer: Observer) -> Callable[[], None]:
         """Tell an async function of every fact stored through this engine's store, in order, after it is stored.
@@ -312,7 +316,9 @@ class HarnessEngine:
                 await self._follow(live)
                 continue
             performer.flush()
-            if not journal.behind and await self.store.last_seq(live.session_id) == journal.seq and not journal.behind:
+            quiet = await self.store.last_seq(live.session_id) == journal.seq and not journal.behind
+            self._shelf.put_back(journal)  # not before that look: whoever borrows it reads on
+            if quiet:
                 live.finish(journal.trace, self.clock.now())
                 self._set_alarm(live.session_id, until)
                 return
@@ -335,7 +341,7 @@ class HarnessEngine:
             started = True
 
     async def _opened(self, session_id: str) -> Journal:
-        journal = self._journals[session_id] = Journal(self.store, session_id)
+        journal = self._journals[session_id] = self._shelf.borrow(session_id)
         await journal.load()
         return journal
 

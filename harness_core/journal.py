@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from harness_core.events import Event
 from harness_core.ports import SessionStore
 from harness_core.session import Folder, Trace
+
+KEPT: Final = 32  # journals that are kept in memory after use; a long one is some megabytes
 
 
 class Journal:
@@ -29,8 +32,9 @@ class Journal:
         return journal
 
     async def load(self) -> None:
-        """Read for the first time. A journal that is told of appends meanwhile will read those later."""
-        self.take(await self._store.open(self.session_id))
+        """Read for the first time, or what is new since. What it is told of meanwhile is read by `catch_up`."""
+        read = self._store.read(self.session_id, self.seq) if self.loaded else self._store.open(self.session_id)
+        self.take(await read)
         self.loaded = True
 
     @property
@@ -76,3 +80,25 @@ class Journal:
                 self.seq = event.seq or self.seq
                 self._trace = None
         self._known = max(self._known, self.seq)
+
+
+class Shelf:
+    """The journals used last, so that the next look at a long session reads only what is new.
+
+    Who borrows one has it alone, and loads it: other processes may have appended meanwhile.
+    """
+
+    def __init__(self, store: SessionStore) -> None:
+        self._store = store
+        self._journals: dict[str, Journal] = {}
+
+    def borrow(self, session_id: str) -> Journal:
+        """The journal as it was put back, or a new one."""
+        return self._journals.pop(session_id, None) or Journal(self._store, session_id)
+
+    def put_back(self, journal: Journal) -> None:
+        """Keep it for the next one, instead of the one used longest ago."""
+        self._journals.pop(journal.session_id, None)
+        self._journals[journal.session_id] = journal
+        while len(self._journals) > KEPT:
+            del self._journals[next(iter(self._journals))]
