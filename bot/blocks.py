@@ -61,7 +61,12 @@ def notice_message(notice: Notice) -> Message:
 
 def may_approve_by_word(card: Card) -> bool:
     """Whether `!approve` is taken: not where the call must be read in full first, and not for an unknown outcome."""
-    return card.task.kind == "approve" and not _what(card).left_out
+    return card.task.kind == "approve" and shown_whole(card)
+
+
+def shown_whole(card: Card) -> bool:
+    """Whether the card shows the call to the end."""
+    return not _what(card).left_out
 
 
 def person(user: str) -> str:

@@ -21,6 +21,7 @@ log = logging.getLogger(__name__)
 TRIES: Final = 5  # of one call that Slack puts off; together with its own waits that is some minutes
 LONGEST_WAIT: Final = 60.0  # seconds; Slack has been seen to ask for 30
 TIMEOUT: Final = 20  # seconds for one call
+READS: Final = frozenset({"users.info", "conversations.info", "conversations.replies"})  # these take no JSON
 REPLIES: Final = 200  # messages of a thread that are searched for one of ours
 
 
@@ -85,7 +86,7 @@ class SlackApi:
     # -- messages ------------------------------------------------------------------------------------------------------
 
     async def post(self, channel: str, thread_ts: str, message: Mapping[str, Any], urgency: Urgency) -> str:
-        """Post into a thread. The ts of the message. Raises SlackUnreachable if nobody knows whether it stands there."""
+        """Post into a thread. Its ts. Raises SlackUnreachable if nobody knows whether it stands there."""
         await self._pace(channel).turn(urgency)
         reply = await self._call("chat.postMessage", channel=channel, thread_ts=thread_ts, **_masked(message))
         return str(reply["ts"])
@@ -97,7 +98,7 @@ class SlackApi:
 
     async def whisper(self, channel: str, user: str, text: str, thread_ts: str = "") -> None:
         """Say something to one person in private. It is a courtesy: failing to is logged, and changes nothing."""
-        where = {"thread_ts": thread_ts} if thread_ts else {}
+        where: dict[str, Any] = {"thread_ts": thread_ts} if thread_ts else {}
         try:
             await self._call("chat.postEphemeral", channel=channel, user=user, text=mask(text), **where)
         except (SlackRefused, SlackUnreachable) as error:
@@ -124,10 +125,13 @@ class SlackApi:
     # -- the call ------------------------------------------------------------------------------------------------------
 
     async def _call(self, method: str, *, again: bool = False, **arguments: Any) -> Mapping[str, Any]:
-        """Call, wait when Slack says so, and try again what Slack surely did not do (or, with `again`, may do twice)."""
+        """Call, wait when Slack says so, and try again what it surely did not do (with `again`, may do twice)."""
         for attempt in range(1, TRIES + 1):
             try:
-                response = await self.client.api_call(method, json=arguments)
+                how: dict[str, Any] = (
+                    {"http_verb": "GET", "params": arguments} if method in READS else {"json": arguments}
+                )
+                response = await self.client.api_call(method, **how)
                 return response.data if isinstance(response.data, dict) else {}
             except SlackApiError as error:
                 await self._put_off(method, error, attempt, str(arguments.get("channel", "")), again)
@@ -165,7 +169,7 @@ class SlackApi:
 
 
 def _backoff(attempt: int) -> float:
-    return min(0.5 * 2 ** (attempt - 1), 5.0)
+    return min(0.5 * float(2 ** (attempt - 1)), 5.0)
 
 
 def _masked(message: Mapping[str, Any]) -> dict[str, Any]:

@@ -40,13 +40,15 @@ class Withdrawn:
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """Everything to show, by the id of its post, in the order of the facts. Cards carry no approvers yet.
+    """Everything to show: cards by fingerprint, all else by the id of its post. Cards carry no approvers yet.
 
+    since: the fact that a card, or what is said, came with; it gives the order in the thread.
     prompt_ts: the message that began the newest run. mood: the reaction that it should have. over: the last fact is
     the end of a run, so that nothing before it changes any more. seq: of the last fact.
     """
 
     cards: Mapping[str, Card] = field(default_factory=dict)
+    since: Mapping[str, int] = field(default_factory=dict)
     says: Mapping[str, Answer | Notice | Withdrawn] = field(default_factory=dict)
     prompt_ts: str = ""
     mood: str = ""
@@ -77,6 +79,7 @@ def told(session_id: str, facts: Iterable[Event]) -> Story:
 class _Teller:
     def __init__(self) -> None:
         self._asked: dict[str, _Asked] = {}
+        self._since: dict[str, int] = {}
         self._says: dict[str, Answer | Notice | Withdrawn] = {}
         self._prompts: dict[str, Prompted] = {}
         self._inbox: list[Prompted] = []
@@ -91,7 +94,7 @@ class _Teller:
         waiting = any(isinstance(card.state, Waiting) for card in cards.values())
         mood = ("hourglass_flowing_sand" if waiting else "eyes") if self._running else ""
         ts = self._prompt.ref.rpartition(":")[2] if self._prompt else ""
-        return Story(cards, self._says, ts, mood, not self._running, self._seq)
+        return Story(cards, self._since, self._says, ts, mood, not self._running, self._seq)
 
     def add(self, fact: Event) -> None:
         self._seq = fact.seq or self._seq
@@ -108,6 +111,7 @@ class _Teller:
             case HITLPending():
                 for task in fact.tasks:
                     self._asked[task.fingerprint] = _Asked(task, self._batch, self._text)
+                    self._since[task.fingerprint] = self._seq
             case HITLSubmitted() if fact.fingerprint in self._asked:
                 self._asked[fact.fingerprint].submitted = fact
             case HITLDecided():
@@ -129,7 +133,7 @@ class _Teller:
 
     def _ended(self, fact: RunEnd) -> None:
         post = f"end:{fact.seq}"
-        self._says[post] = self._ending(fact)
+        self._says[post], self._since[post] = self._ending(fact), self._seq
         for ref in fact.withdrawn:
             if ref in self._prompts:
                 self._says[f"withdrawn:{ref}"] = Withdrawn(self._prompts[ref].by)

@@ -5,7 +5,7 @@ Nothing untrusted is put into these texts but through a function that escapes it
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from bot.limits import escape
@@ -58,6 +58,31 @@ Mention me with what you want done; your replies in the thread need no mention. 
 
 In a thread: `!status` · `!stop` · `!approve ID` · `!reject ID why`
 Anywhere: `/harness on` · `/harness off` · `/harness status` · `/harness claim CODE` · `/harness help`"""
+
+# -- commands ----------------------------------------------------------------------------------------------------------
+
+CLAIMED: Final = "You administer me now. Type `/harness on` in a channel to switch me on there."
+WRONG_CODE: Final = "That is not the code. It stands in the log of whoever started me, and works once."
+
+
+def switched(on: bool) -> str:
+    """A channel was switched on or off."""
+    if on:
+        return "I am switched on in this channel. Mention me with what you want done."
+    return "I am switched off in this channel. Nobody can start or decide anything here until `/harness on`."
+
+
+def standing(on: bool, admins: Collection[str], approvers: Collection[str]) -> str:
+    """How things are set here."""
+    named = [f"<@{one}>" if one != "requester" else "whoever began the run" for one in sorted({*admins, *approvers})]
+    who = ", ".join(named[:20]) or "nobody yet: type `/harness claim CODE`"
+    return f"In this channel I am switched {'on' if on else 'off'}. Who decides: {who}."
+
+
+def refused(why: str) -> str:
+    """A decision that cannot be taken, and why."""
+    return f"Nothing was decided. {escape(why)}"
+
 
 # -- cards -------------------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,166 @@
+"""The composition root: the only place that knows every real part."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final, Self
+
+from slack_bolt.adapter.socket_mode.async_handler import AsyncSocketModeHandler
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.approvers import Access
+from bot.config import Settings, SlackSettings
+from bot.facts import CODEC
+from bot.ids import Identity
+from bot.inbox import Inbox
+from bot.listeners import bolt_app
+from bot.local import LocalWorkspace, people
+from bot.people import Directory
+from bot.presenter import Presenter
+from bot.settings import SettingsBook
+from bot.slack_api import SlackApi
+from harness_core.engine import HarnessEngine, SystemClock
+from harness_core.errors import ConfigError
+from harness_core.masking import register_secret
+from harness_core.models.practice import PracticeModel
+from harness_core.options import DEFAULT_TOOLS
+from harness_core.ports import ChatModel, Clock, SessionStore, Tool
+from harness_core.store.sqlite import SQLiteStore
+
+log = logging.getLogger(__name__)
+
+DATABASE: Final = "harness.db"
+LOCAL_DATABASE: Final = "local.db"
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What may be replaced, in tests and by a host: anything left None is the real thing."""
+
+    model: ChatModel | None = None
+    store: SessionStore | None = None
+    clock: Clock | None = None
+    tools: Sequence[str | Tool] = DEFAULT_TOOLS
+
+
+class Bot:
+    """The bot, connected to one Slack workspace. `async with` starts and stops it."""
+
+    def __init__(self, settings: Settings, slack: SlackSettings, given: Access, parts: Parts = Parts()) -> None:
+        self.settings, self.slack, self._given = settings, slack, given
+        self.clock: Clock = parts.clock or SystemClock()
+        self._own_store = parts.store is None
+        self.store: SessionStore = parts.store or SQLiteStore(settings.data / DATABASE, codec=CODEC)
+        self.engine = HarnessEngine(
+            settings.workspace or settings.data / "workspaces",
+            settings.data,
+            model=parts.model or PracticeModel(),
+            store=self.store,
+            clock=self.clock,
+            hitl_enabled=True,
+            workspace_for=None if settings.workspace else own_workspace(settings.data),
+            tools=parts.tools,
+        )
+        self.api = SlackApi(slack.bot_token, slack.api_url)
+        for secret in (slack.bot_token, slack.app_token, settings.model.api_key):
+            if secret:
+                register_secret(secret)
+
+    async def start(self) -> None:
+        """Find out who we are, take up what is unfinished, and listen."""
+        self.us = identity(await self.api.auth_test())
+        self.book = SettingsBook(self.store, self.clock, self._given)
+        self.directory = Directory(self.api, self.us, self.clock.monotonic)
+        self.presenter = Presenter(self.store, self.api, self.directory, self.book, self.clock, self.us.home)
+        self.inbox = Inbox(self.engine, self.presenter, self.directory, self.book, self.api)
+        self._socket = self._listening()
+        await self.engine.start()
+        self._recovery = asyncio.create_task(self.presenter.recover())
+        await self._socket.connect_async()  # type: ignore[no-untyped-call]
+
+    async def stop(self) -> None:
+        """Stop listening first, then working, then showing."""
+        await self._socket.close_async()  # type: ignore[no-untyped-call]
+        self._recovery.cancel()
+        await asyncio.gather(self._recovery, return_exceptions=True)
+        await self.inbox.close()
+        await self.engine.close()
+        await self.presenter.close()
+        await self.api.close()
+        if self._own_store:
+            await self.store.close()
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop()
+
+    def _listening(self) -> AsyncSocketModeHandler:
+        app = bolt_app(self.api.client, self.us, self.inbox)
+        web_client = AsyncWebClient(token=self.slack.app_token, base_url=self.slack.api_url)
+        return AsyncSocketModeHandler(app, self.slack.app_token, web_client=web_client)
+
+
+def identity(reply: object) -> Identity:
+    """Who auth.test says that we are. Raises ConfigError if it does not."""
+    match reply:
+        case {"team_id": str(team), "user_id": str(user), **rest}:
+            enterprise = rest.get("enterprise_id")
+            return Identity(
+                team_id=team,
+                enterprise_id=enterprise if isinstance(enterprise, str) else "",
+                bot_user_id=user,
+                bot_id=str(rest.get("bot_id") or ""),
+                app_id=str(rest.get("app_id") or ""),
+                org_wide=rest.get("is_enterprise_install") is True,
+            )
+    raise ConfigError("Slack did not say who this token belongs to. Is SLACK_API_URL a Slack-compatible server?")
+
+
+def own_workspace(data: Path) -> Callable[[str], Path]:
+    """A folder per session under the data folder. The name is readable, and no session id can lead out of it."""
+
+    def folder(session_id: str) -> Path:
+        readable = re.sub(r"[^A-Za-z0-9]+", "-", session_id).strip("-")[:60]
+        return data / "workspaces" / f"{readable}-{hashlib.sha256(session_id.encode()).hexdigest()[:12]}"
+
+    return folder
+
+
+class LocalBot:
+    """The bot in a workspace of its own, in this process: the demo, and the target of tests."""
+
+    def __init__(self, settings: Settings, parts: Parts = Parts(), *, in_memory: bool = False) -> None:
+        self.settings = settings
+        path = ":memory:" if in_memory else settings.data / LOCAL_DATABASE
+        self.workspace = LocalWorkspace(path, port=settings.local_port)
+        self._parts = parts
+
+    async def __aenter__(self) -> Self:
+        await self.workspace.start()
+        slack = SlackSettings(self.workspace.bot_token, self.workspace.app_token, self.workspace.api_url)
+        # The local workspace starts switched on, with one administrator.
+        given = Access(
+            self.settings.admins or frozenset({people.ADA}),
+            self.settings.approvers,
+            frozenset({people.GENERAL, people.OPS, people.PRIVATE}),
+        )
+        self.bot = Bot(replace(self.settings, slack=slack), slack, given, self._parts)
+        try:
+            await self.bot.start()
+        except BaseException:
+            await self.workspace.stop()
+            raise
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.bot.stop()
+        await self.workspace.stop()

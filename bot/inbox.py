@@ -1,0 +1,310 @@
+"""What people did, carried out: authorise, store, wake.  One path for buttons, forms, thread words and commands."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from typing import Any, Final
+
+from bot import approvers, ids, modals, words
+from bot.approvers import Access, Person, Place, Refusal
+from bot.blocks import may_approve_by_word, shown_whole
+from bot.facts import Posted, show
+from bot.heard import Amend, Configure, Decide, Ignore, Inbound, OpenModal, Origin, Prompt, Status, Stop
+from bot.ids import TaskRef, thread_of
+from bot.people import Directory
+from bot.posts import card_id
+from bot.presenter import Presenter
+from bot.settings import SettingsBook
+from bot.slack_api import SlackApi, SlackRefused, SlackUnreachable
+from bot.story import status, told
+from bot.view import Card, may_always
+from harness_core.engine import HarnessEngine
+from harness_core.errors import (
+    AlreadyDecided,
+    DecisionRefused,
+    DeniedByPolicy,
+    InvalidArguments,
+    NotApplicable,
+    StoreError,
+    TaskExpired,
+    UnknownTask,
+)
+from harness_core.events import Prompted, RunStart
+from harness_core.handle import HITL
+from harness_core.hitl import Approve, HITLTask, Rerun
+from harness_core.session import Trace
+
+log = logging.getLogger(__name__)
+
+REMEMBERED: Final = 2_000  # sessions whose requesters are kept in memory
+
+
+@dataclass(frozen=True, slots=True)
+class Who:
+    """A person at a place, under the settings of now."""
+
+    person: Person | None
+    place: Place | None
+    access: Access
+
+
+class Inbox:
+    """Carries out what people did. What must be told to one person is returned, or whispered where nobody waits."""
+
+    def __init__(
+        self,
+        engine: HarnessEngine,
+        presenter: Presenter,
+        directory: Directory,
+        settings: SettingsBook,
+        api: SlackApi,
+    ) -> None:
+        self._engine, self._presenter, self._directory = engine, presenter, directory
+        self._settings, self._api = settings, api
+        self._requesters: dict[str, tuple[int, frozenset[str]]] = {}
+        self._told: set[tuple[str, str, str]] = set()
+        self._later: set[asyncio.Task[None]] = set()
+
+    async def take(self, heard: Inbound) -> None:
+        """Carry out what was said in a message; answers are private. Raises what must prevent an acknowledgement."""
+        match heard:
+            case Prompt():
+                await self._prompt(heard)
+            case Amend():
+                await self._amend(heard)
+            case Stop():
+                await self._stop(heard)
+            case Status():
+                self.whisper(heard.origin, await self._status(heard))
+            case Decide():
+                self.whisper(heard.origin, await self.decide(heard))
+            case Ignore(tell=tell, origin=Origin() as origin) if tell:
+                self.whisper(origin, tell)
+            case _:
+                pass  # forms and commands do not come as messages
+
+    def whisper(self, origin: Origin, text: str) -> None:
+        """Tell somebody in private, without keeping anybody waiting."""
+        if text and origin.channel:
+            self._soon(self._api.whisper(origin.channel, origin.user, text, origin.thread_ts))
+
+    async def close(self) -> None:
+        """Drop the notices that are on their way."""
+        for task in self._later:
+            task.cancel()
+        await asyncio.gather(*self._later, return_exceptions=True)
+
+    # -- messages ------------------------------------------------------------------------------------------------------
+
+    async def _prompt(self, said: Prompt) -> None:
+        known = await self._engine.store.last_seq(said.session_id) > 0
+        if not said.addressed and not (known and said.origin.user in await self._asked_before(said.session_id)):
+            return
+        who = await self._who(said.origin)
+        may = approvers.may_speak if known else approvers.may_start
+        if refusal := may(who.person, who.place, who.access):
+            self.whisper(said.origin, refusal.why)
+            return
+        before = await self._engine.trace(said.session_id) if known else Trace()
+        names = tuple(file.name for file in said.files)
+        origin = said.origin
+        stored = await self._engine.prompt(
+            said.session_id, said.text, by=origin.user, key=said.key, sent_at=said.sent_at, files=names
+        )
+        if stored and before.run:
+            self._queued(said, before)
+
+    def _queued(self, said: Prompt, before: Trace) -> None:
+        """One private notice per person and wait: their message is read later."""
+        waits_for = before.pending[0].fingerprint if before.pending else ""
+        once = (said.session_id, said.origin.user, waits_for)
+        if once not in self._told:
+            self._told.add(once)
+            self.whisper(said.origin, words.QUEUED if waits_for else words.QUEUED_RUNNING)
+
+    async def _amend(self, changed: Amend) -> None:
+        if await self._engine.store.last_seq(changed.session_id) == 0:
+            return
+        facts = await self._engine.store.read(changed.session_id)
+        by = next((f.by for f in facts if isinstance(f, Prompted) and f.ref == changed.key), None)
+        if by is not None and changed.origin.user == by:
+            await self._engine.amend(changed.session_id, changed.key, changed.text)
+
+    async def _stop(self, asked: Stop) -> None:
+        who = await self._who(asked.origin)
+        if refusal := approvers.may_speak(who.person, who.place, who.access):
+            self.whisper(asked.origin, refusal.why)
+        elif not await self._engine.stop(asked.session_id, by=asked.origin.user):
+            self.whisper(asked.origin, "Nothing is running in this thread.")
+
+    async def _status(self, asked: Status) -> str:
+        who = await self._who(asked.origin)
+        if refusal := approvers.may_speak(who.person, who.place, who.access):
+            return refusal.why
+        if await self._engine.store.last_seq(asked.session_id) == 0:
+            return words.HELP
+        trace = await self._engine.trace(asked.session_id)
+        posts = await self._presenter.posts(asked.session_id)
+        story = told(asked.session_id, await self._engine.store.read(asked.session_id, posts.upto))
+        return status(story, trace.pending, len(trace.inbox))
+
+    async def _asked_before(self, session_id: str) -> frozenset[str]:
+        """Whoever began a run in this thread; their replies need no mention."""
+        seq, people = self._requesters.get(session_id, (0, frozenset()))
+        facts = await self._engine.store.read(session_id, seq)
+        began = {f.requested_by for f in facts if isinstance(f, RunStart)}
+        first = {f.by for f in facts if isinstance(f, Prompted) and f.seq == 1}
+        if len(self._requesters) >= REMEMBERED:
+            self._requesters.clear()
+        self._requesters[session_id] = (facts[-1].seq or seq if facts else seq, people | began | first)
+        return self._requesters[session_id][1]
+
+    # -- decisions -----------------------------------------------------------------------------------------------------
+
+    async def decide(self, asked: Decide) -> str:
+        """Store a decision and let the session go on. Returns what to tell the person in private, "" if it counts."""
+        try:
+            found = await self._task(asked.session_id, asked.task, asked.origin, asked.block_id)
+            if isinstance(found, str):
+                return found
+            task, card = found
+            if refusal := await self._may_decide(asked.origin, task):
+                return refusal.why
+            if why := _unseen(asked, card):
+                return why
+            session = await self._engine.session(asked.session_id)
+            await HITL.submit(session, task.fingerprint, asked.decision, by=asked.origin.user, via=asked.via)
+        except DecisionRefused as refused:
+            self._presenter.wake(asked.session_id)
+            return _refused(refused)
+        except (StoreError, SlackUnreachable):
+            log.exception("a decision in session %s was not stored", asked.session_id)
+            return words.FAILED
+        self._engine.wake(asked.session_id)
+        return ""
+
+    async def open_form(self, asked: OpenModal) -> str:
+        """Open the form of a button. Returns what to tell the person in private, "" if the form is open."""
+        try:
+            found = await self._task(asked.session_id, asked.task, asked.origin, asked.block_id)
+            if isinstance(found, str):
+                return found
+            task, card = found
+            if refusal := await self._may_decide(asked.origin, task):
+                return refusal.why
+            view = modals.form(asked.action, card)
+            if view is None:
+                return words.NOT_SWITCHED_ON
+            await self._api.open_view(asked.origin.trigger_id, view)
+        except (SlackRefused, SlackUnreachable) as error:
+            log.warning("a form did not open: %s", error)
+            return words.slow(asked.task.fingerprint[: ids.SHORT_ID])
+        return ""
+
+    async def _may_decide(self, origin: Origin, task: HITLTask) -> Refusal | None:
+        who = await self._who(origin)
+        return approvers.may_decide(who.person, task.requested_by, who.place, who.access)
+
+    async def _task(self, session_id: str, ref: TaskRef, origin: Origin, block_id: str) -> tuple[HITLTask, Card] | str:
+        """The waiting task that somebody points at, and its card; or what to tell them instead."""
+        trace = await self._engine.trace(session_id)
+        fitting = [t for t in trace.pending if t.fingerprint.startswith(ref.fingerprint)]
+        if len(fitting) > 1:
+            return words.ambiguous([t.short_id for t in fitting])
+        if ref.exact and block_id and not await self._genuine(session_id, ref, origin, block_id):
+            return words.UNKNOWN
+        if not fitting:
+            self._presenter.wake(session_id)
+            return (
+                words.LATE if ref.exact and await self._presenter.card(session_id, ref.fingerprint) else words.UNKNOWN
+            )
+        card = await self._presenter.card(session_id, fitting[0].fingerprint)
+        return (fitting[0], card) if card else words.UNKNOWN
+
+    async def _genuine(self, session_id: str, ref: TaskRef, origin: Origin, block_id: str) -> bool:
+        """Whether a click came from the card that we posted. A click can be quicker than the answer to our own post:
+        then the card's name, which only our post carries, tells where it stands.
+        """
+        thread = thread_of(session_id)
+        post = (await self._presenter.posts(session_id)).by_id.get(card_id(ref.fingerprint))
+        if post is None or thread is None or origin.channel != thread.channel:
+            return False
+        if post.ts:
+            return post.ts == origin.message_ts
+        named = ids.card_named(block_id)
+        if named is None or not ref.fingerprint.startswith(named[0]):
+            return False
+        seen = Posted(card_id(ref.fingerprint), post.digest, origin.message_ts, at=self._engine.clock.now())
+        await self._engine.store.append(show(session_id), seen)
+        return True
+
+    # -- settings ------------------------------------------------------------------------------------------------------
+
+    async def configure(self, command: Configure) -> str:
+        """Carry out a slash command. Returns the private answer."""
+        try:
+            who = await self._who(command.origin)
+            return await self._configured(command, who)
+        except (StoreError, SlackUnreachable):
+            log.exception("a command failed")
+            return words.FAILED
+
+    async def _configured(self, command: Configure, who: Who) -> str:
+        channel, user = command.origin.channel, command.origin.user
+        match command.verb:
+            case "on" | "off":
+                if refusal := approvers.may_administer(who.person, who.place, who.access):
+                    return refusal.why
+                await self._settings.switch(channel, on=command.verb == "on", by=user, key=command.key)
+                return words.switched(command.verb == "on")
+            case "claim":
+                if refusal := approvers.may_claim(who.person, who.place, who.access):
+                    return refusal.why
+                claimed = await self._settings.claim(command.rest, user)
+                return words.CLAIMED if claimed else words.WRONG_CODE
+            case "status":
+                return words.standing(channel in who.access.channels, who.access.admins, who.access.approvers)
+            case "help":
+                return words.HELP
+            case verb:
+                return words.unknown_verb(verb)
+
+    async def _who(self, origin: Origin) -> Who:
+        person, place = await asyncio.gather(
+            self._directory.person(origin.user),
+            self._directory.place(origin.channel, shared_outside=origin.shared_outside),
+        )
+        return Who(person, place, await self._settings.access())
+
+    def _soon(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._later.add(task)
+        task.add_done_callback(self._later.discard)
+
+
+def _unseen(asked: Decide, card: Card) -> str:
+    """Nothing runs that the person could not have read: what a card had to cut is approved in its form alone."""
+    decision = asked.decision
+    if isinstance(decision, Approve) and decision.always_allow:
+        return "" if may_always(card) else words.NOT_SWITCHED_ON
+    if not isinstance(decision, Approve | Rerun):
+        return ""
+    if asked.via == "modal":
+        return "" if modals.review(card) else words.NOT_BY_WORD
+    readable = may_approve_by_word(card) if asked.via == "word" else shown_whole(card)
+    return "" if readable else words.NOT_BY_WORD
+
+
+def _refused(error: DecisionRefused) -> str:
+    match error:
+        case AlreadyDecided() | TaskExpired():
+            return words.LATE
+        case UnknownTask():
+            return words.UNKNOWN
+        case NotApplicable() | InvalidArguments() | DeniedByPolicy():
+            return words.refused(str(error))
+        case _:
+            return words.FAILED

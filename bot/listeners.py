@@ -1,0 +1,90 @@
+"""What Bolt calls: store, acknowledge, hand over.  No logic."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final
+
+from slack_bolt.async_app import AsyncAck, AsyncApp
+from slack_bolt.authorization import AuthorizeResult
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot import modals
+from bot.heard import Configure, Decide, Ignore, Inbound, OpenModal, Origin
+from bot.ids import Identity
+from bot.inbound import parse
+from bot.inbox import Inbox
+
+ANY: Final = re.compile(r"[\s\S]*")
+Next = Callable[[], Awaitable[Any]]
+
+
+def bolt_app(client: AsyncWebClient, us: Identity, inbox: Inbox) -> AsyncApp:
+    """A Bolt app whose listeners hand everything to the inbox."""
+
+    async def authorize(**_: object) -> AuthorizeResult:
+        # We know who we are since the start; asking Slack again would make the first messages wait.
+        return AuthorizeResult(
+            enterprise_id=us.enterprise_id or None,
+            team_id=us.team_id,
+            bot_user_id=us.bot_user_id,
+            bot_id=us.bot_id,
+            bot_token=client.token,
+        )
+
+    app = AsyncApp(client=client, authorize=authorize)
+
+    # Bolt acknowledges an event when its listener starts, and awaits global middleware before: so a message is on disk
+    # before Slack hears that we have it. If storing fails there is no acknowledgement, and Slack delivers it again.
+    @app.middleware
+    async def store_messages(body: Mapping[str, Any], next: Next) -> None:
+        if body.get("type") == "event_callback":
+            await inbox.take(parse(body, us))
+        await next()
+
+    @app.event(ANY)
+    async def on_event() -> None:
+        """Done above; without a listener Bolt would not acknowledge."""
+
+    @app.action(ANY)
+    async def on_action(ack: AsyncAck, body: Mapping[str, Any]) -> None:
+        await _clicked(parse(body, us), inbox)
+        await ack()
+
+    @app.view(ANY)
+    async def on_view(ack: AsyncAck, body: Mapping[str, Any]) -> None:
+        if text := await _submitted(parse(body, us), inbox):
+            await ack(response_action="update", view=modals.message("Not decided", text))
+        else:
+            await ack()
+
+    @app.command(ANY)
+    async def on_command(ack: AsyncAck, body: Mapping[str, Any]) -> None:
+        heard = parse(body, us)
+        text = await inbox.configure(heard) if isinstance(heard, Configure) else _tell(heard)
+        await (ack(text=text, response_type="ephemeral") if text else ack())
+
+    @app.view_closed(ANY)
+    async def on_closed(ack: AsyncAck) -> None:
+        await ack()
+
+    return app
+
+
+async def _clicked(heard: Inbound, inbox: Inbox) -> None:
+    match heard:
+        case Decide(origin=origin):
+            inbox.whisper(origin, await inbox.decide(heard))
+        case OpenModal(origin=origin):
+            inbox.whisper(origin, await inbox.open_form(heard))
+        case Ignore(origin=Origin() as origin, tell=tell):
+            inbox.whisper(origin, tell)
+
+
+async def _submitted(heard: Inbound, inbox: Inbox) -> str:
+    return await inbox.decide(heard) if isinstance(heard, Decide) else _tell(heard)
+
+
+def _tell(heard: Inbound) -> str:
+    return heard.tell if isinstance(heard, Ignore) else ""

@@ -1,0 +1,78 @@
+"""Who people are and what a channel is, as Slack says now: remembered briefly, and unknown where it does not say."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Final, Generic, TypeVar
+
+from bot.approvers import Person, Place, person_of, place_of
+from bot.ids import Identity
+from bot.slack_api import SlackApi
+
+# A click must not wait for a round trip, and a deactivated account must not go on deciding: a minute is the compromise.
+PERSON_SECONDS: Final = 60.0
+PLACE_SECONDS: Final = 300.0
+MOST: Final = 5_000  # answers remembered
+
+T = TypeVar("T")
+
+
+class Remembered(Generic[T]):
+    """Answers by id, each for some seconds; one question at a time for the same id. None is never remembered."""
+
+    def __init__(self, ask: Callable[[str], Awaitable[T | None]], seconds: float, now: Callable[[], float]) -> None:
+        self._ask, self._seconds, self._now = ask, seconds, now
+        self._answers: dict[str, tuple[float, T]] = {}
+        self._asking: dict[str, asyncio.Task[T | None]] = {}
+
+    async def get(self, name: str) -> T | None:
+        """The answer. Raises what asking raises."""
+        known = self._answers.get(name)
+        if known and self._now() - known[0] < self._seconds:
+            return known[1]
+        if name not in self._asking:
+            self._asking[name] = asyncio.create_task(self._fetch(name))
+        return await asyncio.shield(self._asking[name])
+
+    async def _fetch(self, name: str) -> T | None:
+        try:
+            answer = await self._ask(name)
+            if answer is not None:
+                if len(self._answers) >= MOST:
+                    self._answers.clear()
+                self._answers[name] = (self._now(), answer)
+            return answer
+        finally:
+            del self._asking[name]
+
+
+class Directory:
+    """People and places of one installation."""
+
+    def __init__(self, api: SlackApi, us: Identity, now: Callable[[], float]) -> None:
+        self._api, self._us = api, us
+        self._people: Remembered[Person] = Remembered(self._person, PERSON_SECONDS, now)
+        self._places: Remembered[Place] = Remembered(self._place, PLACE_SECONDS, now)
+
+    async def person(self, user: str) -> Person | None:
+        """A person; None if Slack does not say plainly who it is. Raises SlackUnreachable."""
+        return await self._people.get(user)
+
+    async def place(self, channel: str, *, shared_outside: bool) -> Place | None:
+        """A conversation, made stricter by what the event said. Raises SlackUnreachable."""
+        place = await self._places.get(channel)
+        return place.hinted(shared_outside) if place else None
+
+    async def prepare(self, users: Iterable[str]) -> None:
+        """Look people up before they click, so that a click need not wait for it. Failing costs nothing but time."""
+        await asyncio.gather(*(self._people.get(user) for user in users), return_exceptions=True)
+
+    async def _person(self, user: str) -> Person | None:
+        return person_of(await self._api.user(user), self._us)
+
+    async def _place(self, channel: str) -> Place | None:
+        # A direct message with us is never shared with others, and reading about one needs a scope of its own.
+        if channel.startswith("D"):
+            return Place(channel, direct=True)
+        return place_of(await self._api.conversation(channel))
