@@ -104,7 +104,7 @@ class Bot:
         await self.stop()
 
     def _listening(self) -> AsyncSocketModeHandler:
-        app = bolt_app(self.api.client, self.us, self.inbox)
+        app = bolt_app(self.slack.bot_token, self.slack.api_url, self.us, self.inbox)
         web_client = AsyncWebClient(token=self.slack.app_token, base_url=self.slack.api_url)
         return AsyncSocketModeHandler(app, self.slack.app_token, web_client=web_client)
 

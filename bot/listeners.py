@@ -20,7 +20,7 @@ ANY: Final = re.compile(r"[\s\S]*")
 Next = Callable[[], Awaitable[Any]]
 
 
-def bolt_app(client: AsyncWebClient, us: Identity, inbox: Inbox) -> AsyncApp:
+def bolt_app(token: str, base_url: str, us: Identity, inbox: Inbox) -> AsyncApp:
     """A Bolt app whose listeners hand everything to the inbox."""
 
     async def authorize(**_: object) -> AuthorizeResult:
@@ -30,10 +30,10 @@ def bolt_app(client: AsyncWebClient, us: Identity, inbox: Inbox) -> AsyncApp:
             team_id=us.team_id,
             bot_user_id=us.bot_user_id,
             bot_id=us.bot_id,
-            bot_token=client.token,
+            bot_token=token,
         )
 
-    app = AsyncApp(client=client, authorize=authorize)
+    app = AsyncApp(client=AsyncWebClient(base_url=base_url), authorize=authorize)
 
     # Bolt acknowledges an event when its listener starts, and awaits global middleware before: so a message is on disk
     # before Slack hears that we have it. If storing fails there is no acknowledgement, and Slack delivers it again.

@@ -1,0 +1,108 @@
+"""The command line: run the bot, or play the demo."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import os
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from bot import demo
+from bot.app import Bot, LocalBot
+from bot.approvers import Access
+from bot.config import Settings
+from bot.slack_api import SlackRefused, SlackUnreachable
+from harness_core.errors import ConfigError, StoreError
+from harness_core.masking import mask
+
+log = logging.getLogger("harness")
+
+USAGE: Final = "Runs the harness bot: in Slack with the two Slack tokens set, else in a local workspace."
+
+
+class MaskingFormatter(logging.Formatter):
+    """Secrets never reach a log, whoever logs them."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line, masked."""
+        return mask(super().format(record))
+
+
+def main(argv: Sequence[str] | None = None, env: Mapping[str, str] | None = None) -> int:
+    """Run a command. Returns the exit code: 0 fine, 1 it failed, 2 the settings need correcting."""
+    arguments = _parser().parse_args(argv)
+    _log(arguments.verbose)
+    try:
+        settings = Settings.from_env(os.environ if env is None else env)
+        if arguments.command == "demo":
+            return demo.main(settings)
+        settings.data.mkdir(parents=True, exist_ok=True)
+        asyncio.run(_run(settings))
+        return 0
+    except ConfigError as error:
+        print(error, file=sys.stderr)
+        return 2
+    except (StoreError, SlackRefused, SlackUnreachable, OSError) as error:
+        print(mask(str(error)), file=sys.stderr)
+        return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="harness-bot", description=USAGE)
+    parser.add_argument("command", nargs="?", choices=("run", "demo"), default="run", help="run (default), or demo")
+    parser.add_argument("-v", "--verbose", action="store_true", help="log what happens, not only what goes wrong")
+    return parser
+
+
+def _log(verbose: bool) -> None:
+    handler = logging.StreamHandler()
+    handler.setFormatter(MaskingFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, handlers=[handler], force=True)
+    # Below INFO these two log whole payloads, tokens and all.
+    for name in ("slack_bolt", "slack_sdk"):
+        logging.getLogger(name).setLevel(logging.INFO if verbose else logging.WARNING)
+
+
+async def _run(settings: Settings) -> None:
+    stop = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    if settings.slack is None:
+        async with LocalBot(settings) as local:
+            for line in (*_local_lines(local), *_lines(settings, local.bot), "Ctrl-C stops."):
+                print(line, flush=True)
+            await stop.wait()
+        return
+    async with Bot(settings, settings.slack, Access(settings.admins, settings.approvers)) as bot:
+        for line in (f"Connected to Slack as {bot.us.bot_user_id} in {bot.us.team_id}.", *_lines(settings, bot)):
+            print(line, flush=True)
+        if bot.book.claim_code and not (await bot.book.access()).admins:
+            print(f"Nobody administers the bot yet. In Slack: /harness claim {bot.book.claim_code}", flush=True)
+        await stop.wait()
+
+
+def _local_lines(local: LocalBot) -> Sequence[str]:
+    return (
+        "Slack: no tokens (SLACK_BOT_TOKEN, SLACK_APP_TOKEN), so this is a local workspace on this machine.",
+        f"Open:  {local.workspace.page_url}",
+    )
+
+
+def _lines(settings: Settings, bot: Bot) -> Sequence[str]:
+    folder = settings.workspace or settings.data / "workspaces"
+    per = "one folder for all sessions" if settings.workspace else "a folder per session"
+    asked = settings.model.name or settings.model.api_key
+    model = "this version talks to the practice model only" if asked else "no OPENAI_API_KEY"
+    return (
+        f"Model: the practice model, which follows a few plain requests and needs no network ({model}).",
+        f"Tools: approved commands really run on this machine, in {folder.resolve()} ({per}).",
+        f"Data:  {settings.data.resolve()}",
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

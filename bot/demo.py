@@ -1,0 +1,75 @@
+"""One whole conversation without a browser, played by the real bot in a local workspace and printed as it happens."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+from bot.app import LocalBot
+from bot.config import Settings
+from bot.local import LocalWorkspace, people
+
+PATIENCE: Final = 30.0  # seconds that any one thing may take
+PROMPT: Final = "@harness run `echo hello from the harness`"
+
+Message = Mapping[str, Any]
+
+
+async def play(settings: Settings, say: Callable[[str], None]) -> bool:
+    """Play it in a folder that is thrown away. True if the answer came, with what the command printed."""
+    with TemporaryDirectory(prefix="harness-demo-") as folder:
+        here = replace(settings, slack=None, data=Path(folder), workspace=None, local_port=0)
+        async with LocalBot(here, in_memory=True) as local:
+            try:
+                return await _played(local.workspace, say)
+            except TimeoutError:
+                say(f"… nothing happened for {PATIENCE:.0f} s")
+                return False
+
+
+async def _played(slack: LocalWorkspace, say: Callable[[str], None]) -> bool:
+    say(f"Ada, in #general:  {PROMPT}")
+    asked = await slack.say(people.ADA, people.GENERAL, PROMPT)
+    card = await _next(slack, asked["ts"], lambda m: bool(_buttons(m)))
+    say(f"harness, a card:   {card['text']}")
+    say(f"                   [{'] ['.join(label for _, label in _buttons(card))}]")
+
+    say("Ada clicks:        [Approve]")
+    clicked = await slack.click(people.ADA, people.GENERAL, card["ts"], "approve")
+    if not clicked.ok:
+        say(f"… the click failed: {clicked.error}")
+        return False
+    answer = await _next(slack, asked["ts"], lambda m: m["ts"] != card["ts"] and "hello from" in m["text"])
+    for number, line in enumerate(answer["text"].splitlines()):
+        say(f"{'harness:' if number == 0 else '':<19}{line}")
+    decided = await _next(slack, asked["ts"], lambda m: m["ts"] == card["ts"] and not _buttons(m))
+    say(f"the card now:      {decided['text']}")
+    return True
+
+
+async def _next(slack: LocalWorkspace, thread: str, wanted: Callable[[Message], bool]) -> Message:
+    """The bot's message in the thread that is wanted, as soon as it stands there."""
+
+    def found(workspace: LocalWorkspace) -> Message | None:
+        messages = workspace.messages(people.GENERAL, thread)
+        return next((m for m in messages if m.get("bot_id") and wanted(m)), None)
+
+    message = await slack.wait_for(found, timeout=PATIENCE)
+    assert message is not None
+    return message
+
+
+def _buttons(message: Message) -> Sequence[tuple[str, str]]:
+    rows = [block for block in message.get("blocks", ()) if block["type"] == "actions"]
+    return [(e["action_id"], e["text"]["text"]) for row in rows for e in row["elements"]]
+
+
+def main(settings: Settings) -> int:
+    """Play it on standard output. The exit code: 0 only if the answer came."""
+    answered = asyncio.run(play(settings, print))
+    print("The answer came." if answered else "The answer did not come.")
+    return 0 if answered else 1
