@@ -7,7 +7,6 @@ import logging
 import math
 import sqlite3
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
@@ -18,6 +17,7 @@ from harness_core.store.base import BaseStore, Disk
 from harness_core.store.heartbeat import Heartbeat
 from harness_core.store.leases import HeldLease
 from harness_core.store.sqlite_disk import SQLiteDisk, in_words
+from harness_core.store.worker import Worker
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
@@ -40,7 +40,7 @@ class SQLiteStore(BaseStore):
         self._disk: SQLiteDisk | None = None
         self._heartbeat = Heartbeat(self.path, self.owner, self._beats, self._clock) if heartbeat else None
         # One thread owns the connection: SQLite has one writer anyway, and so every verb is done in order of asking.
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="sqlite")
+        self._worker = Worker("sqlite")
 
     @classmethod
     async def open_file(
@@ -73,8 +73,8 @@ class SQLiteStore(BaseStore):
         self._beats.stop(-math.inf)
         if self._heartbeat:
             self._heartbeat.stop()
-        shut = asyncio.get_running_loop().run_in_executor(self._thread, self._shut)
-        self._thread.shutdown(wait=False)  # takes no new work, and does what it has
+        shut = self._worker.submit(self._shut)
+        self._worker.end()
         await asyncio.shield(shut)
 
     def _shut(self) -> None:
@@ -92,7 +92,7 @@ class SQLiteStore(BaseStore):
     def _submit(self, verb: Callable[[Disk], T]) -> asyncio.Future[T]:
         if self._closed:
             raise StoreError("This store is closed.")
-        return asyncio.get_running_loop().run_in_executor(self._thread, self._perform, verb)
+        return self._worker.submit(lambda: self._perform(verb))
 
     def _perform(self, verb: Callable[[Disk], T]) -> T:
         try:
