@@ -9,10 +9,10 @@ from itertools import takewhile
 from harness_core import results
 from harness_core.events import Event, HITLDecided, HITLSubmitted, HookRuled, ToolCallEnd
 from harness_core.hitl import Approve, Expired, HITLTask, Reject, edited, fingerprint
-from harness_core.permissions.judge import Judgement, judge, refusal
+from harness_core.permissions.judge import Judgement, judge, refusal, says
 from harness_core.session import CallState, Run, Trace
 from harness_core.steps import Act, Apply, Cleared, Close, End, Expiry, Look, Policy, Rest, Settle, Step, Suspend
-from harness_core.types import Args
+from harness_core.types import Args, same
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +65,16 @@ def _ended_by_decision(trace: Trace, policy: Policy, now: float) -> Step | None:
 
 
 def _own(state: CallState) -> Mapping[str, ToolCallEnd]:
-    end = results.decided_end(state.call, state.submitted) if state.submitted else None
+    end = _decided_end(state)
     return {state.call.call_uuid: end} if end else {}
+
+
+def _decided_end(state: CallState) -> ToolCallEnd | None:
+    """The result that a decision gives the call without running it, if it does."""
+    if state.submitted is None:
+        return None
+    kind = state.task.kind if state.task else "approve"
+    return results.decided_end(state.call, state.submitted, kind, _note(state, _last_args(state, state.call.args)))
 
 
 def _ends(trace: Trace, decision: Reject) -> bool:
@@ -85,10 +93,10 @@ def _standing(state: CallState, trace: Trace, run: Run, policy: Policy, now: flo
         return _Standing(state)
     if tool is None:
         return _Standing(state, end=results.no_such_tool(call, policy.gate.tools))
-    if problem := call.problem or tool.check(call.args):
+    if problem := call.problem or says(tool.check, call.args, results.UNCHECKED):
         return _Standing(state, end=results.unusable(call, problem))
     verdict = judge(policy.gate, trace, call, state.inspection)
-    if problem := tool.check(verdict.args):
+    if problem := says(tool.check, verdict.args, results.UNCHECKED):
         return _Standing(state, end=results.unusable(call, problem), rulings=verdict.rulings)
     found = state.inspection(verdict.args)
     if tool.inspects and found is None:
@@ -118,7 +126,7 @@ def _decided(state: CallState, trace: Trace, policy: Policy) -> _Standing:
     """A decided call never asks again. A stored reject or skip stands; an approval, unless a deny came after it."""
     call, submitted = state.call, state.submitted
     assert submitted is not None
-    if end := results.decided_end(call, submitted):
+    if end := _decided_end(state):
         return _Standing(state, end=end)
     shown = state.task.args if state.task else call.args
     args = edited(shown, submitted.decision) if isinstance(submitted.decision, Approve) else _last_args(state, shown)
@@ -126,8 +134,15 @@ def _decided(state: CallState, trace: Trace, policy: Policy) -> _Standing:
         return _Standing(state, end=results.no_such_tool(call, policy.gate.tools))
     if denied := refusal(policy.gate, trace, replace(call, args=args)):
         return _Standing(state, end=results.denied(call, denied.reason), rulings=denied.rulings)
-    note = results.edited_note(submitted.by, args) if results.is_edit(submitted, shown, args) else ""
-    return _Standing(state, cleared=Cleared(call, args, note))
+    return _Standing(state, cleared=Cleared(call, args, _note(state, args)))
+
+
+def _note(state: CallState, args: Args) -> str:
+    """What tells the model that a person changed the arguments that it was first asked about; "" if nobody did."""
+    if not state.tasks or state.tasks[0].kind != "approve" or same(state.tasks[0].args, args):
+        return ""
+    by = state.submitted.by if state.submitted and isinstance(state.submitted.decision, Approve) else ""
+    return results.edited_note(by, args)
 
 
 def _last_args(state: CallState, shown: Args) -> Args:
@@ -141,10 +156,10 @@ def _lost(state: CallState, trace: Trace, run: Run, policy: Policy, now: float) 
     call = state.call
     args = _last_args(state, call.args)
     tool = policy.gate.tools.get(call.name)
-    if tool and tool.repeatable(args):
+    if tool and says(tool.repeatable, args, False):
         if denied := refusal(policy.gate, trace, replace(call, args=args)):
             return _Standing(state, end=results.denied(call, denied.reason), rulings=denied.rulings)
-        return _Standing(state, cleared=Cleared(call, args))
+        return _Standing(state, cleared=Cleared(call, args, _note(state, args)))
     if not policy.can_ask:
         return _Standing(state, end=results.unknown(call))
     reason = "it was started, and the process ended before anybody saw what came of it"
@@ -191,7 +206,7 @@ def _settled(state: CallState, trace: Trace, policy: Policy, now: float) -> Sequ
     if denied := refusal(policy.gate, trace, shown):
         return (*denied.rulings, results.denied(state.call, denied.reason))
     verdict = judge(policy.gate, trace, shown, state.inspection)
-    if verdict.effect != "allow" or verdict.args != task.args:
+    if verdict.effect != "allow" or not same(verdict.args, task.args):
         return ()
     by = f"rule {verdict.rule.id}" if verdict.rule else "policy"
     approve = Approve(comment=f"Released: {verdict.reason}")
@@ -230,9 +245,12 @@ def _applied(states: Iterable[CallState]) -> Apply:
 
 
 def _next_call(standings: Sequence[_Standing], policy: Policy) -> Act | Close:
+    # What will not run is answered first: once a call has started, asking is over, and what is refused now must not
+    # find the door open because a rule went, or a person spoke, meanwhile.
+    for standing in standings:
+        if standing.end:
+            return Close(standing.state.call, standing.end, standing.rulings)
     first = standings[0]
-    if first.end:
-        return Close(first.state.call, first.end, first.rulings)
     together = [s.cleared for s in takewhile(lambda s: _together(s, policy), standings) if s.cleared]
     assert first.cleared is not None
     return Act(tuple(together) or (first.cleared,))
@@ -240,7 +258,7 @@ def _next_call(standings: Sequence[_Standing], policy: Policy) -> Act | Close:
 
 def _together(standing: _Standing, policy: Policy) -> bool:
     cleared = standing.cleared
-    return cleared is not None and policy.gate.tools[cleared.call.name].repeatable(cleared.args)
+    return cleared is not None and says(policy.gate.tools[cleared.call.name].repeatable, cleared.args, False)
 
 
 def left_open(trace: Trace, why: str, but: Mapping[str, ToolCallEnd] | None = None) -> tuple[ToolCallEnd, ...]:
@@ -248,7 +266,7 @@ def left_open(trace: Trace, why: str, but: Mapping[str, ToolCallEnd] | None = No
     given = but or {}
     return tuple(
         given.get(c.call.call_uuid)
-        or (results.unknown(c.call, f"{why} while it ran") if lost(c) else results.not_run(c.call, why))
+        or (results.unknown(c.call, f"{why} while it ran") if c.started else results.not_run(c.call, why))
         for c in trace.batch
         if c.end is None
     )

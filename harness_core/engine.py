@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, Self
 
-from harness_core.errors import ConfigError, LeaseLost
+from harness_core.errors import ConfigError, HarnessError, LeaseLost
 from harness_core.events import Event, PromptAmended, Prompted, RuleChanged, RunEnd, StopRequested
 from harness_core.handle import AgentSession
 from harness_core.hooks import in_order
@@ -22,7 +22,7 @@ from harness_core.options import DEFAULT_TOOLS, HarnessOptions
 from harness_core.perform import STREAMED, Performer, Surroundings, call_back
 from harness_core.permissions.judge import Gate
 from harness_core.permissions.rule import PermissionRule
-from harness_core.ports import ChatModel, Clock, Lease, SessionStore, Tool, ToolContext
+from harness_core.ports import ChatModel, Clock, Lease, SessionStore, Tool, ToolContext, ToolSpec
 from harness_core.react import needs_start, next_step
 from harness_core.session import Trace
 from harness_core.steps import Policy, Rest
@@ -160,22 +160,20 @@ class HarnessEngine:
             self.wake(session)
         return stored[0] if stored else None
 
-    async def amend(
-        self, session: AgentSession | str, ref: str, text: str | None, *, key: str | None = None
-    ) -> bool:
+    async def amend(self, session: AgentSession | str, ref: str, text: str | None, *, key: str | None = None) -> bool:
         """An author edited (text) or withdrew (None) the prompt with this key; moot once the model has read it."""
         amended = PromptAmended(ref, text, at=self.clock.now())
         return bool(await self.store.append(_id(session), amended, key=key))
 
     async def stop(self, session: AgentSession | str, *, by: str = "") -> bool:
         """Stop the run that goes on or is suspended. False if there is none."""
-        trace = await self.trace(session)
-        if trace.run is None:
-            return False
-        run_id = trace.run.run_id
-        await self.store.append(_id(session), StopRequested(run_id, by, at=self.clock.now()))
-        self.wake(session)
-        return True
+        while run := (trace := await self.trace(session)).run:
+            # Guarded, because a stop that came after the end of its run would stop nothing, and yet seem to have.
+            request = StopRequested(run.run_id, by, at=self.clock.now())
+            if await self.store.append(_id(session), request, after=trace.seq):
+                self.wake(session)
+                return True
+        return False
 
     def wake(self, session: AgentSession | str) -> None:
         """Look at the session: something may be to be done."""
@@ -185,6 +183,7 @@ class HarnessEngine:
         """What the session is now."""
         journal = self._journals.get(_id(session))
         if journal and journal.loaded:
+            journal.told(await self.store.last_seq(_id(session)))  # other processes append, and tell nobody here
             return await journal.catch_up()
         journal = self._shelf.borrow(_id(session))
         await journal.load()
@@ -228,7 +227,7 @@ class HarnessEngine:
 
     async def policy(self, session_id: str) -> Policy:
         """The policy in force for a session now."""
-        if self._policy is None:
+        if self._policy is None or self._policy.gate.strategies is not self.hitl_interceptor.strategies:
             self._policy = self._made_policy()
         adjust = self.options.adjust
         return await adjust(session_id, self._policy) if adjust else self._policy
@@ -238,6 +237,10 @@ class HarnessEngine:
         folder = self.options.workspace_for(session_id) if self.options.workspace_for else self.workspace
         folder.mkdir(parents=True, exist_ok=True)
         return folder
+
+    def spec(self, tool: str) -> ToolSpec | None:
+        """A tool as the model sees it, None if it is not there."""
+        return self._tools[tool].spec if tool in self._tools else None
 
     async def inspect(self, session: AgentSession | str, tool: str, args: Args) -> Inspection | None:
         """What a tool sees for these arguments; None if it does not look."""
@@ -293,6 +296,9 @@ class HarnessEngine:
         except Exception as error:
             log.exception("session %s cannot go on now", live.session_id)
             live.fail(error)
+        except BaseException:
+            live.fail(HarnessError("The engine was closed while this request went on. The session goes on later."))
+            raise
         finally:
             del self._lives[live.session_id]
 
@@ -301,6 +307,8 @@ class HarnessEngine:
             try:
                 async with self.store.lease(live.session_id) as lease:
                     if lease is not None:
+                        await self._show_others(live)
+                        live.followed = None
                         journal = await self._opened(live.session_id)
                         performer = Performer(self._around, journal, lease, live)
                         until = await self._steps(journal, lease, live, performer)
@@ -335,9 +343,9 @@ class HarnessEngine:
                 await lease.rest(journal.seq, step.until)
                 return step.until
             if needs_start(step, trace.run, started):
-                started = await performer.go_on(policy)
+                started = await performer.go_on(policy, trace.seq)
                 continue
-            await performer.perform(step, policy)
+            await performer.perform(step, policy, trace.seq)
             started = True
 
     async def _opened(self, session_id: str) -> Journal:
@@ -348,8 +356,13 @@ class HarnessEngine:
     async def _follow(self, live: Live) -> None:
         """Show the facts that another process writes, until this one gets the lease or the request has ended."""
         if live.followed is None:
-            live.followed = await Journal.open(self.store, live.session_id)
+            live.followed = await Journal.open(self.store, live.session_id, upto=live.asked_at)
         await asyncio.sleep(FOLLOW)
+        await self._show_others(live)
+
+    async def _show_others(self, live: Live) -> None:
+        if live.followed is None:
+            return
         for event in await self.store.read(live.session_id, live.followed.seq):
             live.followed.take((event,))
             if type(event).__name__ in STREAMED:
@@ -359,7 +372,8 @@ class HarnessEngine:
         if journal := self._journals.get(session_id):
             journal.told(events[-1].seq or 0)
         live = self._lives.get(session_id)
-        if live and any(isinstance(e, StopRequested) for e in events):
+        run = journal.trace.run if journal else None
+        if live and run and any(isinstance(e, StopRequested) and e.run_id == run.run_id for e in events):
             live.stopping.set()
 
     # -- waking --------------------------------------------------------------------------------------------------------
@@ -418,7 +432,7 @@ class HarnessEngine:
 
     def _made_policy(self) -> Policy:
         options = self.options
-        strategies = dict(self.hitl_interceptor.strategies)
+        strategies = self.hitl_interceptor.strategies
         gate = Gate(self._tools, self._rules, self._interceptors, strategies)
         can_ask = self._can_hitl and self._hitl_enabled
         named = (sorted(map(str, self._rules)), sorted(strategies), [type(i).__name__ for i in self._interceptors])

@@ -7,6 +7,7 @@ kind or field means that a newer version wrote it.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Literal
@@ -327,8 +328,12 @@ class Codec:
         if kind not in self._kinds:
             raise StoreError(f"{kind} is not a fact and cannot be stored.")
         try:
-            return kind, self._adapter(kind).dump_json(event, exclude=set(ENVELOPE), warnings="error").decode()
-        except Exception as error:  # pydantic raises several kinds; each means that the fact would come back different
+            # Not dump_json, which writes a date, a set or NaN inside of arguments as something else.
+            plain = self._adapter(kind).dump_python(event, exclude=set(ENVELOPE), warnings="error")
+            body = json.dumps(plain, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+            body.encode()
+            return kind, body
+        except Exception as error:  # several kinds of them; each means that the fact would come back different
             raise StoreError(f"{kind} cannot be stored as JSON: {error}") from error
 
     def decode(self, kind: str, body: str, **envelope: Any) -> Event:

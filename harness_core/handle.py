@@ -17,8 +17,9 @@ from harness_core.errors import (
     UnknownTask,
 )
 from harness_core.events import Event, HITLPending, HITLSubmitted, Inspected, RuleChanged
-from harness_core.hitl import Approve, Decision, HITLDecision, HITLTask, edited, fits
-from harness_core.permissions.judge import judge, refusal
+from harness_core.hitl import Approve, Decision, Expired, HITLDecision, HITLTask, edited, fits
+from harness_core.permissions.judge import judge, refusal, says
+from harness_core.results import UNCHECKED
 from harness_core.session import CallState, Trace
 from harness_core.types import Args, canonical, digest
 
@@ -87,8 +88,12 @@ class HITL:
         while True:  # refused because something came in between: look again, and decide or refuse on what is now
             trace = await session.trace()
             facts: list[Event] = []
+            named: set[str] = set()
             for which, decision in decisions.items():
                 state, task = await _waiting(session, trace, which)
+                if task.fingerprint in named:
+                    raise AmbiguousTask(f"#{task.short_id} is named twice. Give one decision for it.")
+                named.add(task.fingerprint)
                 facts += await _facts(session, trace, state, task, decision, by, via)
             if not facts or await session.engine.store.append(session.id, facts, after=trace.seq):
                 return
@@ -123,7 +128,8 @@ async def _facts(
         await session.engine.store.append(session.id, expiry, after=trace.seq)
         raise TaskExpired
     if not fits(task.kind, decision):
-        raise NotApplicable(f"A task of the kind {task.kind!r} does not take {decision.action!r}.")
+        name = getattr(decision, "action", type(decision).__name__)
+        raise NotApplicable(f"A task of the kind {task.kind!r} does not take {name!r}.")
     more: list[Event] = []
     if isinstance(decision, Approve):
         decision, more = await _approval(session, trace, state, task, decision, by)
@@ -135,19 +141,24 @@ async def _waiting(session: AgentSession, trace: Trace, which: str) -> tuple[Cal
     """The open call and its waiting task. Raises UnknownTask, or AlreadyDecided for one that waits no more."""
     for state in trace.batch:
         if state.task and which in (state.task.fingerprint, state.task.call_uuid):
-            if not state.waiting:
-                raise AlreadyDecided
-            return state, state.task
+            if state.waiting:
+                return state, state.task
+            break
+    known: set[str] = set()
     for event in await session.engine.store.read(session.id):  # a late click is worth an exact answer
-        if isinstance(event, HITLPending) and any(which in (t.fingerprint, t.call_uuid) for t in event.tasks):
-            raise AlreadyDecided
-    raise UnknownTask
+        if isinstance(event, HITLPending):
+            known |= {t.fingerprint for t in event.tasks if which in (t.fingerprint, t.call_uuid)}
+        if isinstance(event, HITLSubmitted) and event.fingerprint in known and isinstance(event.decision, Expired):
+            raise TaskExpired
+    raise AlreadyDecided if known else UnknownTask
 
 
 async def _approval(
     session: AgentSession, trace: Trace, state: CallState, task: HITLTask, decision: Approve, by: str
 ) -> tuple[Approve, list[Event]]:
     """Check an approval, and what goes with it: what the tool sees for edited arguments, the rule to remember."""
+    if not isinstance(decision.modified_args, Mapping | None):
+        raise InvalidArguments(f"The edited arguments are {type(decision.modified_args).__name__}, and no object.")
     args = edited(task.args, decision)
     facts: list[Event] = []
     if decision.modified_args is not None:
@@ -169,6 +180,8 @@ async def _approval(
 
 def _encodable(args: Args) -> None:
     try:
+        if unnamed := [key for key in args if not isinstance(key, str)]:
+            raise TypeError(f"the key {unnamed[0]!r} is no text")
         canonical(args).encode("utf-8")
     except (TypeError, ValueError) as error:
         raise InvalidArguments(f"The edited arguments cannot be written as JSON: {error}") from error
@@ -181,7 +194,7 @@ async def _checked_edit(session: AgentSession, trace: Trace, state: CallState, a
     tool = gate.tools.get(call.name)
     if tool is None:
         raise InvalidArguments(f"The tool {call.name} is not there any more.")
-    if problem := tool.check(args):
+    if problem := says(tool.check, args, UNCHECKED):
         raise InvalidArguments(problem)
     found = await engine.inspect(session, call.name, args)
     if found and found.problem:

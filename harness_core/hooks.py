@@ -6,10 +6,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
-from harness_core.errors import HarnessError
+from harness_core.calls import valid_text
+from harness_core.errors import ConfigError, HarnessError
 from harness_core.events import HookRuled
 from harness_core.session import Trace
-from harness_core.types import Args, ToolCall
+from harness_core.types import Args, ToolCall, canonical
 
 RuleClass = Literal["safety", "termination", "budget", "repetition", "drift"]
 Point = Literal["before_tool", "permission_request"]
@@ -77,8 +78,12 @@ def in_order(interceptors: Iterable[Any]) -> tuple[Any, ...]:
 
 
 def rule_class(interceptor: Any) -> RuleClass:
-    """The class that an interceptor declares; an undeclared one speaks last."""
+    """The class that an interceptor declares; an undeclared one speaks last. Raises ConfigError for no such class."""
     declared: RuleClass = getattr(interceptor, "rule_class", "drift")
+    if declared not in RULE_CLASSES:
+        raise ConfigError(
+            f"{name_of(interceptor)} declares the class {declared!r}; there are {', '.join(RULE_CLASSES)}."
+        )
     return declared
 
 
@@ -110,14 +115,40 @@ def _verdict(hook: Any, point: Point, interceptor: Any, trace: Trace, call: Tool
     except Exception as error:  # a hook's fault must not become a permission
         return _failed(interceptor, f"the hook {name_of(interceptor)} failed ({type(error).__name__}: {error})")
     if isinstance(verdict, HookReject):
-        return Deny(verdict.msg_to_model, verdict.escape_key, verdict.suggests)
-    if verdict is None or (isinstance(verdict, ACCEPTS[point]) and isinstance(verdict, Verdict)):
-        return verdict
-    kind = type(verdict).__name__
-    return _failed(interceptor, f"the hook {name_of(interceptor)} ruled {kind}, which {point} does not accept")
+        verdict = Deny(verdict.msg_to_model, verdict.escape_key, verdict.suggests)
+    if verdict is None:
+        return None
+    if not isinstance(verdict, ACCEPTS[point]) or not isinstance(verdict, Verdict):
+        kind = type(verdict).__name__
+        return _failed(interceptor, f"the hook {name_of(interceptor)} ruled {kind}, which {point} does not accept")
+    if wrong := _wrong(interceptor, verdict):
+        return _failed(interceptor, f"the hook {name_of(interceptor)} {wrong}")
+    return replace(verdict, reason=valid_text(verdict.reason))
+
+
+def _wrong(interceptor: Any, verdict: Verdict) -> str:
+    """What makes a verdict of the right kind unusable, or ""."""
+    if not isinstance(verdict.reason, str):
+        return f"gave {type(verdict.reason).__name__} as a reason"
+    if isinstance(verdict, Rewrite):
+        return _no_arguments(verdict.args)
+    if isinstance(verdict, Deny) and verdict.escape_key is not None and rule_class(interceptor) == "safety":
+        return "is of class safety, which nobody escapes, and declared an escape_key"
+    return ""
+
+
+def _no_arguments(args: object) -> str:
+    if not isinstance(args, Mapping) or not all(isinstance(key, str) for key in args):
+        return "rewrote the arguments to what is no object"
+    try:
+        canonical(args).encode()
+    except (TypeError, ValueError) as error:
+        return f"rewrote the arguments to what JSON cannot hold ({error})"
+    return ""
 
 
 def _failed(interceptor: Any, why: str) -> Verdict:
+    why = valid_text(why)
     return Deny(f"Refused: {why}.") if rule_class(interceptor) == "safety" else Ask(why)
 
 

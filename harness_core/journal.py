@@ -25,10 +25,11 @@ class Journal:
         self.loaded = False
 
     @classmethod
-    async def open(cls, store: SessionStore, session_id: str) -> Journal:
-        """Read the session as far as its present state needs."""
+    async def open(cls, store: SessionStore, session_id: str, upto: int | None = None) -> Journal:
+        """Read the session as far as its present state needs, or its state as it was at fact `upto`."""
         journal = cls(store, session_id)
-        await journal.load()
+        journal.take([e for e in await store.open(session_id) if upto is None or (e.seq or 0) <= upto])
+        journal.loaded = True
         return journal
 
     async def load(self) -> None:
@@ -62,9 +63,11 @@ class Journal:
                 self._known = self.seq
         return self.trace
 
-    async def append(self, events: Sequence[Event], *, fence: int | None, guarded: bool = False) -> tuple[Event, ...]:
-        """Append facts; guarded, only if nothing else came in between. Returns them as stored, or () if refused."""
-        stored = await self._store.append(self.session_id, events, after=self.seq if guarded else None, fence=fence)
+    async def append(self, events: Sequence[Event], *, fence: int | None, after: int | None) -> tuple[Event, ...]:
+        """Append facts; only if `after` is still the last seq, if it is given. Returns them as stored, or () if
+        refused.
+        """
+        stored = await self._store.append(self.session_id, events, after=after, fence=fence)
         if stored and (stored[0].seq or 0) <= self.seq + 1:
             self.take(stored)
         else:  # somebody else was here: refused, or theirs comes first

@@ -102,6 +102,11 @@ class Live:
             watcher.fail(error)
 
     @property
+    def asked_at(self) -> int | None:
+        """The first prompt that a request waits for; None if all only resume."""
+        return min((w.prompt_seq for w in self.watchers if not w.done and w.prompt_seq), default=None)
+
+    @property
     def watched(self) -> bool:
         """Whether a request waits for its end."""
         return any(not w.done for w in self.watchers)

@@ -45,7 +45,7 @@ from harness_core.ports import (
 )
 from harness_core.session import Trace
 from harness_core.steps import Act, Apply, Begin, Cleared, Close, End, Look, Policy, Reason, Settle, Step, Suspend
-from harness_core.types import Args, Deadline, Inspection, ToolCall, ToolResult, canonical, digest
+from harness_core.types import Args, Deadline, Inspection, ToolCall, ToolResult, canonical, digest, same
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -89,11 +89,17 @@ class Performer:
         self._journal = journal
         self._lease = lease
         self._live = live
+        self._decided_on = 0  # the last fact that the step in hand was decided on
         self._acting = 0  # the step whose ActionStart was shown, 0 for none
         self._ending: list[Event] = []
 
-    async def perform(self, step: Step, policy: Policy) -> None:
-        """Do it. Whatever is refused because something else came first is simply decided again."""
+    async def perform(self, step: Step, policy: Policy, decided_on: int) -> None:
+        """Do it. Whatever is refused because something else came first is simply decided again.
+
+        decided_on: the last fact that the step rests on. Others who ask for the session's state move the journal on
+        while a step awaits something, so where the journal stands by then would guard nothing.
+        """
+        self._decided_on = decided_on
         match step:
             case Begin():
                 await self._begin(step, policy)
@@ -117,8 +123,9 @@ class Performer:
             case End():
                 await self._end(step)
 
-    async def go_on(self, policy: Policy) -> bool:
+    async def go_on(self, policy: Policy, decided_on: int) -> bool:
         """Record that a run goes on here: after decisions with the same attempt, else as a takeover."""
+        self._decided_on = decided_on
         run = self._journal.trace.run
         assert run is not None
         start = RunStart(
@@ -161,7 +168,7 @@ class Performer:
         except Interrupted:
             return
         except ModelError as error:
-            message = mask(str(error))
+            message = valid_text(mask(str(error)))
             failed = ModelFailed(error.kind, step.attempt, step.step, message, trace.seq, error.retry_after)
             await self._record((failed,))
             return
@@ -188,7 +195,7 @@ class Performer:
             self._show_action_start()
             for c in changed:
                 self._show(ToolCallStart(c.call, c.args))
-            await self._record([results.not_run(c.call, results.CHANGED) for c in changed])
+            await self._record([self._changed_end(c.call) for c in changed])
             self._show_action_end()
             return
         if not self._lease.valid():
@@ -196,7 +203,7 @@ class Performer:
         cleared = step.cleared[: self._around.parallel]
         facts: list[Event] = []
         for c in cleared:
-            facts += [*c.rulings, ToolCallStart(c.call, c.args if c.args != c.call.args else None)]
+            facts += [*c.rulings, ToolCallStart(c.call, None if same(c.args, c.call.args) else c.args)]
         began = self._around.clock.monotonic()
         if not await self._record(facts, guarded=True, before=self._show_action_start):
             return
@@ -241,10 +248,10 @@ class Performer:
         tool = self._around.tools[call.name]
         try:
             async with asyncio.timeout(INSPECT_TIMEOUT):
-                return await tool.inspect(args, self._context(call, INSPECT_TIMEOUT))
+                return _storable(await tool.inspect(args, self._context(call, INSPECT_TIMEOUT)))
         except Exception as error:  # what cannot be looked at cannot be judged, so the model is told instead
             why = "it took too long" if isinstance(error, TimeoutError) else f"{type(error).__name__}: {error}"
-            return Inspection(problem=f"The call could not be inspected: {mask(why)}")
+            return Inspection(problem=valid_text(f"The call could not be inspected: {mask(why)}"))
 
     async def _changed(self, cleared: Sequence[Cleared]) -> Sequence[Cleared]:
         """The calls for which the world is not what it was when they were judged and shown."""
@@ -255,6 +262,12 @@ class Performer:
             if judged_on is not None and judged_on != await self._inspect(c.call, c.args):
                 changed.append(c)
         return changed
+
+    def _changed_end(self, call: ToolCall) -> ToolCallEnd:
+        state = self._journal.trace.of(call.call_uuid)
+        if state and state.started:  # to be repeated, it cannot be said to have never run
+            return results.unknown(call, f"it was started once and not again, since {results.CHANGED}")
+        return results.not_run(call, results.CHANGED)
 
     async def _run_all(self, cleared: Sequence[Cleared]) -> Sequence[ToolCallEnd]:
         tasks = [asyncio.ensure_future(self._run(c)) for c in cleared]
@@ -275,7 +288,7 @@ class Performer:
         tool = self._around.tools[cleared.call.name]
         try:
             async with asyncio.timeout(tool.timeout):
-                result = await tool.run(cleared.args, self._context(cleared.call, tool.timeout))
+                result = _result(await tool.run(cleared.args, self._context(cleared.call, tool.timeout)))
         except TimeoutError:
             result = ToolResult(f"The tool took longer than its {tool.timeout:.0f} s and was stopped.", "error")
         except ToolFailed as error:
@@ -344,7 +357,8 @@ class Performer:
         run_id = trace.run.run_id if trace.run else ""
         now = self._around.clock.now()
         stamped = [replace(e, run_id=e.run_id or run_id, at=now) for e in events]
-        stored = await self._journal.append(stamped, fence=self._lease.fence, guarded=guarded)
+        after = self._decided_on if guarded else None
+        stored = await self._journal.append(stamped, fence=self._lease.fence, after=after)
         if stored and before:
             before()
         for event in stored:
@@ -375,6 +389,19 @@ class Performer:
             calls = run.last.calls if run and run.last else ()
             self._show(ActionEnd(self._acting, calls))
             self._acting = 0
+
+
+def _storable(found: Inspection) -> Inspection:
+    """File names need not be valid text, and no store takes what is not."""
+    paths = tuple(valid_text(path) for path in found.paths)
+    return replace(found, preview=valid_text(found.preview), problem=valid_text(found.problem), paths=paths)
+
+
+def _result(brought: object) -> ToolResult:
+    """What a tool brought, if it is a result. Raises ToolFailed: the tool ran, and its answer cannot be read."""
+    if isinstance(brought, ToolResult) and isinstance(brought.content, str):
+        return brought
+    raise ToolFailed(f"The tool ran, but brought {type(brought).__name__} instead of a result.")
 
 
 async def call_back(callbacks: Sequence[Callable[[str, Args], Awaitable[None] | None]], tool: str, args: Args) -> None:

@@ -25,10 +25,12 @@ and the batch as a whole does the first of these that applies, because the order
     4. anything held                                                         Suspend      nothing has run yet
     5. anything waiting                                                      Rest         nothing runs while it waits
     6. decisions not yet on record as applied                                Apply
-    7. the next open call in model order                                     Act or Close
+    7. the first call that will not run                                      Close
+    8. the next open call in model order                                     Act
 
 So nothing of a batch runs while anything of it is undecided.  Once its first call has started, asking is over: later
-rules may only deny (4 and 5 then arise only from a lost call, which is a new question about the world).
+rules may only deny (4 and 5 then arise only from a lost call, which is a new question about the world).  That is why 7
+comes before 8: a refusal that was not on record by then could turn into a question that nobody is asked any more.
 """
 
 from __future__ import annotations
@@ -56,6 +58,8 @@ def next_step(trace: Trace, policy: Policy, now: float) -> Step:
         return End("failed", text, ends=left_open(trace, "the run was given up"))
     if trace.batch:
         return batch_step(trace, run, policy, now)
+    if not run.steps and not trace.inbox:
+        return End("stopped", "The message was withdrawn before anybody read it.")
     if run.failures and _hopeless(run, policy):
         return End("failed", f"The model did not answer: {run.failures[-1].message}")
     if run.last and not run.last.calls and not trace.inbox:

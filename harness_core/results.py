@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from harness_core.events import HITLSubmitted, ToolCallEnd
-from harness_core.hitl import Approve, Expired, Happened, Reject, Skip
+from harness_core.hitl import Expired, Happened, Reject, Skip, TaskKind
 from harness_core.types import Args, Outcome, ToolCall, canonical
+
+UNCHECKED = "The tool failed to check these arguments, so the call was not run."
 
 
 def who(by: str) -> str:
@@ -22,8 +24,15 @@ def rejection(comment: str | None, by: str) -> str:
     return (comment or "").strip() or f"Rejected by {who(by)}."
 
 
-def decided_end(call: ToolCall, submitted: HITLSubmitted) -> ToolCallEnd | None:
-    """The result of a call that its decision ends without running; None if the decision lets it run."""
+def decided_end(
+    call: ToolCall, submitted: HITLSubmitted, kind: TaskKind = "approve", note: str = ""
+) -> ToolCallEnd | None:
+    """The result of a call that its decision ends without running; None if the decision lets it run.
+
+    kind: "unknown" for a call that had been started, so that nobody can say that it was not run. note: see edited_note.
+    """
+    if kind == "unknown":
+        return _unseen_end(call, submitted, note)
     by = who(submitted.by)
     match submitted.decision:
         case Reject(comment=comment):
@@ -41,9 +50,6 @@ def decided_end(call: ToolCall, submitted: HITLSubmitted) -> ToolCallEnd | None:
             return _end(
                 call, f"Left out by {by}; nothing was done." + (f" They said: {said}" if said else ""), "skipped"
             )
-        case Happened(result=result):
-            text = f"It had happened already, says {by}."
-            return _end(call, text + (f" What came of it: {result}" if result else ""), "ok")
         case Expired():
             return _end(
                 call, "Nobody decided in time, so this call expired. It was not run, and nobody rejected it.", "expired"
@@ -52,16 +58,38 @@ def decided_end(call: ToolCall, submitted: HITLSubmitted) -> ToolCallEnd | None:
             return None
 
 
+def _unseen_end(call: ToolCall, submitted: HITLSubmitted, note: str) -> ToolCallEnd | None:
+    by = who(submitted.by)
+    match submitted.decision:
+        case Reject(comment=comment):
+            return _end(
+                call, f"{note}Rejected by {by}: it is not to be run again. {_MAYBE}{_said(comment)}", "rejected"
+            )
+        case Skip(comment=comment, done=True):
+            text = f"{note}Seen to by hand by {by}, after it had been started by the tool.{_said(comment)}"
+            return _end(call, text, "skipped")
+        case Skip(comment=comment):
+            return _end(call, f"{note}Left as it is by {by}. {_MAYBE}{_said(comment)}", "skipped")
+        case Happened(result=result):
+            text = f"{note}It had happened already, says {by}."
+            return _end(call, text + (f" What came of it: {result}" if result else ""), "ok")
+        case Expired():
+            return _end(call, f"{note}Nobody said in time what came of this call. {_MAYBE}", "expired")
+        case _:
+            return None
+
+
+_MAYBE = "It was started before, and may or may not have happened: check before you build on it."
+
+
+def _said(comment: str | None) -> str:
+    said = (comment or "").strip()
+    return f" They said: {said}" if said else ""
+
+
 def edited_note(by: str, args: Args) -> str:
     """The line that tells the model which arguments an edited call was run with."""
     return f"[{who(by)} changed the arguments before approving; it was run with {canonical(args)}]\n"
-
-
-def is_edit(submitted: HITLSubmitted | None, shown: Args, effective: Args) -> bool:
-    """Whether a person really changed something; an edit that changes nothing is a plain approval."""
-    if submitted is None or not isinstance(submitted.decision, Approve):
-        return False
-    return canonical(shown) != canonical(effective)
 
 
 def denied(call: ToolCall, reason: str) -> ToolCallEnd:

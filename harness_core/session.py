@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from harness_core import results
 from harness_core.events import (
     Event,
     HITLDecided,
@@ -101,11 +102,16 @@ class Trace:
     @property
     def context(self) -> tuple[Message, ...]:
         """What the next model request holds."""
-        return self.messages + tuple(Message("user", p.text) for p in self.inbox)
+        return self.messages + tuple(heard(p) for p in self.inbox)
 
     def of(self, call_uuid: str) -> CallState | None:
         """The open batch's call with that id."""
         return next((c for c in self.batch if c.call.call_uuid == call_uuid), None)
+
+
+def heard(prompt: Prompted) -> Message:
+    """A prompt as the model hears it. Providers refuse an empty message, and a picture may come without a word."""
+    return Message("user", prompt.text if prompt.text.strip() else "(no text)")
 
 
 def fold(events: Iterable[Event]) -> Trace:
@@ -200,7 +206,7 @@ class Folder:
     def _deliver(self, upto: int) -> None:
         held = [p for p in self._inbox if (p.seq or 0) <= upto]
         self._inbox = [p for p in self._inbox if (p.seq or 0) > upto]
-        self._messages.extend(Message("user", p.text) for p in held)
+        self._messages.extend(heard(p) for p in held)
 
     # -- the run -------------------------------------------------------------------------------------------------------
 
@@ -221,7 +227,7 @@ class Folder:
         self._run = replace(self._run, steps=self._run.steps + 1, failures=(), last=event, upto=upto)
         self._usage = _plus(self._usage, event.usage)
         self._batch = {call.call_uuid: CallState(call) for call in event.calls}
-        if not event.calls and event.text:
+        if not event.calls and event.text.strip():
             self._messages.append(Message("assistant", event.text))
 
     def _run_ended(self, event: RunEnd) -> None:
@@ -230,7 +236,8 @@ class Folder:
             return
         for state in list(self._batch.values()):  # every call has a result, whatever ended the run
             if state.end is None:
-                self._ended(ToolCallEnd(state.call.call_uuid, "Not run: the run ended before.", "not_run"))
+                call = state.call
+                self._ended(results.unknown(call) if state.started else results.not_run(call, "the run ended before"))
         # What this run was asked, it was asked, even if no model ever answered: it must not begin the next run.
         self._deliver(max(run.began, run.upto))
         if event.status == "stopped" and run.stop:
@@ -261,9 +268,8 @@ class Folder:
     def _ended(self, event: ToolCallEnd) -> None:
         self._call(event.call_uuid, lambda c: replace(c, end=event))
         state = self._batch.get(event.call_uuid)
-        if state and event.outcome == "rejected" and self._run:
-            by = state.submitted.by if state.submitted else ""
-            shown = effect(state.call.name, state.task.args) if state.task else state.call.effect
+        if state and state.submitted and state.task and event.outcome == "rejected" and self._run:
+            by, shown = state.submitted.by, effect(state.call.name, state.task.args)
             rejected = {**self._run.rejected, state.call.effect: by, shown: by}
             self._run = replace(self._run, rejected=rejected)
         if self._batch and all(c.end for c in self._batch.values()):

@@ -28,6 +28,11 @@ def canonical(args: Args) -> str:
     return json.dumps(args, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
+def same(one: Args, other: Args) -> bool:
+    """Whether two sets of arguments are the same JSON; to Python 1, 1.0 and True are equal."""
+    return canonical(one) == canonical(other)
+
+
 def digest(text: str) -> str:
     """SHA-256 of a text, in hex. A lone surrogate is hashed as its escape, so that hostile text cannot raise."""
     return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from harness_core.events import HookRuled
 from harness_core.hooks import Ask, Deny, run_point
 from harness_core.permissions.rule import Effect, PermissionRule, speaking
 from harness_core.session import Trace
-from harness_core.types import Args, Inspection, ToolCall
+from harness_core.types import Args, Inspection, ToolCall, same
+
+T = TypeVar("T")
 
 
 class Stance(Protocol):
@@ -72,6 +74,14 @@ class Judgement:
     may_always: bool = False
 
 
+def says(question: Callable[[Args], T], args: Args, otherwise: T) -> T:
+    """What a tool says of its call; the cautious answer if it fails to say, since its fault is no permission."""
+    try:
+        return question(args)
+    except Exception:
+        return otherwise
+
+
 def judge(gate: Gate, trace: Trace, call: ToolCall, seen: Seen) -> Judgement:
     """The first level that speaks decides: refusing hooks and deny rules; asking hooks and ask rules; allow rules;
     strategies; the default (what only reads inside the workspace runs, everything else asks).
@@ -110,13 +120,17 @@ def _levels(gate: Gate, trace: Trace, call: ToolCall, hook: Ask | Deny | None, s
         reason = _consult(gate.strategies[call.name], trace, args)
         return Judgement("allow", args) if reason is None else Judgement("ask", args, reason, may_always=True)
     found = seen(args)
-    if tool.read_only(args) and not (found and found.outside):
+    if says(tool.read_only, args, False) and not (found and found.outside):
         return Judgement("allow", args, "it only reads inside the workspace")
     return Judgement("ask", args, f"{call.name} may change something", may_always=True)
 
 
 def _denied(gate: Gate, trace: Trace, call: ToolCall) -> Judgement | None:
-    subject = gate.tools[call.name].subject(call.args)
+    try:
+        subject = gate.tools[call.name].subject(call.args)
+    except Exception as error:  # then nobody knows which rules speak of it
+        why = f"The tool {call.name} cannot say what this call is about ({type(error).__name__}), so it was not run."
+        return Judgement("deny", call.args, why)
     rule = speaking((*gate.rules, *trace.rules), "deny", call.name, subject, call.args)
     if rule is None:
         return None
@@ -142,10 +156,12 @@ def _about_to_ask(gate: Gate, trace: Trace, call: ToolCall, verdict: Judgement, 
     rulings = (*verdict.rulings, *ruled.rulings)
     if isinstance(ruled.verdict, Deny):
         return Judgement("deny", call.args, ruled.verdict.reason, rulings=rulings)
-    if ruled.call.args != call.args:  # what people will be shown is judged by the rules again, and still asks
+    if not same(ruled.call.args, call.args):  # what people will be shown may be denied, and otherwise still asks
         again = _levels(gate, trace, ruled.call, None, seen)
-        effect: Effect = "deny" if again.effect == "deny" else "ask"
-        return replace(again, effect=effect, reason=again.reason or verdict.reason, rulings=rulings)
+        if again.effect == "deny":
+            return replace(again, rulings=rulings)
+        # An allow rule for what is shown would never meet the call, which is rewritten only when it is about to ask.
+        verdict = replace(verdict, args=ruled.call.args, may_always=False)
     if isinstance(ruled.verdict, Ask):
         return replace(verdict, reason=ruled.verdict.reason, may_always=False, rulings=rulings)
     return replace(verdict, rulings=rulings)

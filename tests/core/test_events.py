@@ -1,0 +1,209 @@
+"""Facts go to JSON and come back as they were, or are refused in clear words."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import MISSING, dataclass, fields, replace
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness_core import events, hitl
+from harness_core.errors import NewerFormat, StoreError
+from harness_core.events import (
+    FACTS,
+    PASSING,
+    Codec,
+    Event,
+    HITLDecided,
+    HITLPending,
+    HITLSubmitted,
+    HITLVoted,
+    HookRuled,
+    Inspected,
+    ModelFailed,
+    PromptAmended,
+    Prompted,
+    ReasonEnd,
+    RuleChanged,
+    RunEnd,
+    RunStart,
+    StopRequested,
+    ToolCallEnd,
+    ToolCallStart,
+)
+from harness_core.hitl import Approve, Expired, Happened, HITLTask, Reject, Rerun, Skip
+from harness_core.permissions.rule import PermissionRule
+from harness_core.types import Inspection, ToolCall, Usage
+
+CALL = ToolCall("c1", "change", {"n": 1, "f": 1.5, "deep": {"x": [True, None, "é", {}]}}, "bad", "p1", "{raw")
+TASK = HITLTask("c1", "change", {"n": 1}, "why", "unknown", "r", "f" * 64, "U1", "kid", "+a", "diff", 12.5, True)
+DECISIONS: list[Any] = [
+    Approve(True, {}, True, "ok"),
+    Approve(modified_args={"n": None}),
+    Approve(),
+    Reject("no", False),
+    Reject(),
+    Skip("", True),
+    Skip(),
+    Rerun(),
+    Happened("done"),
+    Expired(),
+]
+FULL: list[Event] = [
+    Prompted("hi", "U1", 1.5, ("a.png",), "k"),
+    PromptAmended("k", None),
+    PromptAmended("k", ""),
+    RunStart("r", 2, True, "U1", "pd", "qd"),
+    ReasonEnd("text", (CALL,), Usage(1, 2, 3, 0.25), "stop", 7, 2, 3),
+    ModelFailed("rate_limited", 1, 2, "slow down", 3, 1.5),
+    Inspected("c1", "d", Inspection("p", "diff", ("/a",), ("1.1.1.1",), ("x",), True, "no")),
+    HookRuled("before_tool", "h", "safety", "Deny", "why", 1, "c1", {"args": {"n": 1}}, "key", "look"),
+    HITLPending((TASK, replace(TASK, expires_at=None))),
+    HITLVoted("f", "U1", Approve()),
+    *(HITLSubmitted("f", d, "U1", "button") for d in DECISIONS),
+    *(HITLDecided("c1", "change", d, "U1", "why", {"n": 1}, {"n": 2}, {}) for d in DECISIONS),
+    RuleChanged("removed", PermissionRule("deny", "change", "a", None), "U1", "why"),
+    RuleChanged("added", PermissionRule.exactly("change", {})),
+    ToolCallStart(CALL, {}),
+    ToolCallStart(CALL, None),
+    ToolCallEnd("c1", "done", "not_run", 0.25),
+    StopRequested("r", "U1"),
+    RunEnd("limited", "so far", "steps", ("k",)),
+]
+
+
+def there_and_back(event: Event) -> Event:
+    codec = Codec()
+    return codec.decode(*codec.encode(event))
+
+
+@pytest.mark.parametrize("event", FULL, ids=lambda e: type(e).__name__)
+def test_a_fact_comes_back_as_it_was(event: Event) -> None:
+    back = there_and_back(event)
+
+    assert replace(back, run_id=event.run_id) == event  # the envelope is the store's
+    assert type(back) is type(event)
+
+
+@pytest.mark.parametrize("decision", DECISIONS, ids=lambda d: d.action)
+def test_a_decision_comes_back_as_the_kind_it_was(decision: Any) -> None:
+    back = there_and_back(HITLSubmitted("f", decision))
+
+    assert isinstance(back, HITLSubmitted)
+    assert type(back.decision) is type(decision)
+
+
+def test_every_kind_of_fact_and_every_decision_is_among_these() -> None:
+    assert {type(e) for e in FULL} == set(FACTS)
+    assert {type(d) for d in DECISIONS} == set(hitl.Decision.__args__)
+    named = {c for c in vars(events).values() if isinstance(c, type) and issubclass(c, Event) and c is not Event}
+    assert named == {*FACTS, *PASSING}
+
+
+@pytest.mark.parametrize("kind", FACTS, ids=lambda k: k.__name__)
+def test_an_older_fact_without_the_optional_fields_is_read(kind: type[Event]) -> None:
+    (full,) = [e for e in FULL if type(e) is kind][:1]
+    body = json.loads(Codec().encode(full)[1])
+    required = {f.name for f in fields(kind) if f.default is MISSING and f.default_factory is MISSING}
+
+    old = Codec().decode(kind.__name__, json.dumps({k: v for k, v in body.items() if k in required}))
+
+    assert type(old) is kind
+
+
+@pytest.mark.parametrize("event", FULL, ids=lambda e: type(e).__name__)
+def test_a_field_of_a_newer_version_is_refused_and_says_so(event: Event) -> None:
+    kind, body = Codec().encode(event)
+
+    with pytest.raises(NewerFormat, match="newer version"):
+        Codec().decode(kind, json.dumps({**json.loads(body), "colour": "red"}))
+
+
+def test_a_field_of_a_newer_version_deep_inside_is_refused_too() -> None:
+    kind, body = Codec().encode(HITLPending((TASK,)))
+    newer = json.loads(body)
+    newer["tasks"][0]["votes"] = 2
+
+    with pytest.raises(NewerFormat):
+        Codec().decode(kind, json.dumps(newer))
+
+
+def test_a_kind_of_a_newer_version_is_refused_and_names_it() -> None:
+    with pytest.raises(NewerFormat, match="CardPosted"):
+        Codec().decode("CardPosted", "{}")
+
+
+def test_a_host_adds_kinds_of_its_own() -> None:
+    @dataclass(frozen=True, slots=True)
+    class CardPosted(Event):
+        ts: str
+
+    codec = Codec((*FACTS, CardPosted))
+
+    assert codec.decode(*codec.encode(CardPosted("1.0"))) == CardPosted("1.0")
+
+
+DAMAGED = [
+    ("ToolCallEnd", "{"),
+    ("ToolCallEnd", '{"call_uuid": "c", "content": 1}'),
+    ("ToolCallEnd", '{"call_uuid": "c", "content": "x", "outcome": "fine"}'),
+    ("RunEnd", '{"status": "done"}'),
+    ("RunStart", '{"attempt": "1"}'),
+    ("HITLSubmitted", '{"fingerprint": "f", "decision": {"action": "aprove"}}'),
+    ("HITLSubmitted", '{"fingerprint": "f", "decision": null}'),
+    ("HITLSubmitted", '{"fingerprint": "f", "decision": {"comment": "no tag"}}'),
+]
+
+
+@pytest.mark.parametrize(("kind", "body"), DAMAGED)
+def test_a_damaged_fact_is_refused_not_guessed_at(kind: str, body: str) -> None:
+    with pytest.raises(StoreError):
+        Codec().decode(kind, body)
+
+
+@pytest.mark.parametrize(
+    "value", [date(2026, 1, 5), Decimal("1.5"), b"x", {1, 2}, float("nan"), float("inf"), object()]
+)
+def test_what_json_cannot_hold_is_refused_loudly(value: Any) -> None:
+    with pytest.raises((StoreError, ValueError, TypeError)):
+        Codec().encode(ToolCallStart(ToolCall("c", "t", {"x": value})))
+
+
+@pytest.mark.parametrize("kind", PASSING, ids=lambda k: k.__name__)
+def test_a_passing_event_is_never_stored(kind: type[Event]) -> None:
+    with pytest.raises(StoreError, match="not a fact"):
+        Codec().encode(object.__new__(kind))
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**53), 2**53)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(st.text(), st.dictionaries(st.text(), JSON, max_size=3))
+def test_any_text_and_any_arguments_come_back_exactly(text: str, args: dict[str, Any]) -> None:
+    for event in (Prompted(text), ToolCallStart(ToolCall("c", text, args), args), ToolCallEnd("c", text)):
+        assert there_and_back(event) == event
+
+
+def test_a_lone_surrogate_is_refused_not_mangled() -> None:
+    with pytest.raises(StoreError):
+        Codec().encode(Prompted("\ud800"))
+
+
+def test_arguments_keep_the_order_in_which_the_model_wrote_them() -> None:
+    back = there_and_back(ToolCallStart(ToolCall("c", "t", {"z": 1, "a": 2})))
+
+    assert isinstance(back, ToolCallStart)
+    assert list(back.call.args) == ["z", "a"]
