@@ -29,7 +29,7 @@ from harness_core.engine import HarnessEngine, SystemClock
 from harness_core.errors import ConfigError
 from harness_core.masking import register_secret
 from harness_core.models.practice import PracticeModel
-from harness_core.options import DEFAULT_TOOLS
+from harness_core.options import DEFAULT_TOOLS, HarnessOptions
 from harness_core.ports import ChatModel, Clock, SessionStore, Tool
 from harness_core.store.sqlite import SQLiteStore
 
@@ -47,6 +47,7 @@ class Parts:
     store: SessionStore | None = None
     clock: Clock | None = None
     tools: Sequence[str | Tool] = DEFAULT_TOOLS
+    options: HarnessOptions = HarnessOptions()
 
 
 class Bot:
@@ -66,6 +67,7 @@ class Bot:
             hitl_enabled=True,
             workspace_for=None if settings.workspace else own_workspace(settings.data),
             tools=parts.tools,
+            options=parts.options,
         )
         self.api = SlackApi(slack.bot_token, slack.api_url)
         for secret in (slack.bot_token, slack.app_token, settings.model.api_key):
@@ -77,7 +79,9 @@ class Bot:
         self.us = identity(await self.api.auth_test())
         self.book = SettingsBook(self.store, self.clock, self._given)
         self.directory = Directory(self.api, self.us, self.clock.monotonic)
-        self.presenter = Presenter(self.store, self.api, self.directory, self.book, self.clock, self.us.home)
+        self.presenter = Presenter(
+            self.store, self.api, self.directory, self.book, self.clock, self.us.home, self.engine.spec
+        )
         self.inbox = Inbox(self.engine, self.presenter, self.directory, self.book, self.api)
         self._socket = self._listening()
         await self.engine.start()

@@ -144,7 +144,7 @@ def _first_row(card: Card, what: Shown) -> list[Block]:
     if unknown:
         row += [_button(card, "happened", "It happened…"), _button(card, "skip", "Leave it out…")]
     row.append(_button(card, "reject", "Reject…", "danger"))
-    if "edit" in card.features and not unknown:
+    if "edit" in card.features and not unknown and modals.review(card) is not None:
         row.append(_button(card, "edit", "Edit…"))
     return row
 

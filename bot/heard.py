@@ -1,8 +1,10 @@
-"""What people did in Slack, in our own words: eight values and where they come from.  Pure; `inbound` makes them."""
+"""What people did in Slack, in our own words: nine values and where they come from.  Pure; `inbound` makes them."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from bot.ids import Action, TaskRef
 from harness_core.hitl import Decision
@@ -67,6 +69,18 @@ class Decide:
 
 
 @dataclass(frozen=True, slots=True)
+class Edit:
+    """Somebody submitted the form that edits a call. values: what Slack says stands in its fields, not read yet,
+    because the tool's schema is needed for that.
+    """
+
+    session_id: str
+    task: TaskRef
+    values: Mapping[str, Any]
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True)
 class OpenModal:
     """Somebody wants to say more before they decide, or to see more."""
 
@@ -124,4 +138,4 @@ class Ignore:
     origin: Origin | None = None
 
 
-Inbound = Prompt | Decide | OpenModal | Amend | Stop | Status | Configure | Ignore
+Inbound = Prompt | Decide | Edit | OpenModal | Amend | Stop | Status | Configure | Ignore

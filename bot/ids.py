@@ -19,8 +19,8 @@ ACTIONS: Final[frozenset[str]] = frozenset(
 )
 
 # What a modal decides when it is submitted, as callback_id of the view.
-Form = Literal["review", "review_rerun", "reject", "skip", "always", "happened"]
-FORMS: Final[frozenset[str]] = frozenset({"review", "review_rerun", "reject", "skip", "always", "happened"})
+Form = Literal["review", "review_rerun", "reject", "skip", "always", "happened", "edit"]
+FORMS: Final[frozenset[str]] = frozenset({"review", "review_rerun", "reject", "skip", "always", "happened", "edit"})
 LOADING: Final = "loading"
 
 # Inputs of those modals: block_id and action_id are the same word.

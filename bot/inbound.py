@@ -1,6 +1,6 @@
 """What Slack sent, in our own words.  Pure: nothing behind this door reads a payload, and nothing in a payload raises.
 
-Events, clicks, submitted modals and slash commands become one of eight values. Only shape is judged here; who may do
+Events, clicks, submitted modals and slash commands become one of nine values. Only shape is judged here; who may do
 what is judged by `approvers`, against what Slack says when asked, never against the hints that a payload carries.
 """
 
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final, TypeGuard
 
 from bot import ids, words
-from bot.heard import Amend, Configure, Decide, File, Ignore, Inbound, OpenModal, Origin, Prompt, Status, Stop
+from bot.heard import Amend, Configure, Decide, Edit, File, Ignore, Inbound, OpenModal, Origin, Prompt, Status, Stop
 from bot.ids import Identity, Thread
 from bot.typed import mentions, opens_for_others, typed, typed_command
 from harness_core.hitl import Approve, Decision, Happened, Reject, Rerun, Skip
@@ -159,10 +159,12 @@ def _submitted(payload: Mapping[str, Any], view: Mapping[str, Any], us: Identity
     if form is None or meant is None or meant[0].home != us.home:
         return Ignore("the modal names no task of ours", words.UNREADABLE, origin)
     thread, ref = meant
+    there = Origin(origin.user, thread.channel, thread.ts, team=origin.team, trigger_id=origin.trigger_id)
+    if form == "edit":
+        return Edit(thread.session_id, ref, _map(_map(view.get("state")).get("values")), there)
     decision = _decision(form, _map(_map(view.get("state")).get("values")))
     if decision is None:
         return Ignore("the modal was filled in with what it did not offer", words.UNREADABLE, origin)
-    there = Origin(origin.user, thread.channel, thread.ts, team=origin.team, trigger_id=origin.trigger_id)
     return Decide(thread.session_id, ref, decision, there, "modal")
 
 

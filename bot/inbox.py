@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from bot import approvers, ids, modals, words
+from bot import approvers, edits, ids, modals, words
 from bot.approvers import Access, Person, Place, Refusal
 from bot.blocks import may_approve_by_word, shown_whole
 from bot.facts import Posted, show
-from bot.heard import Amend, Configure, Decide, Ignore, Inbound, OpenModal, Origin, Prompt, Status, Stop
+from bot.heard import Amend, Configure, Decide, Edit, Ignore, Inbound, OpenModal, Origin, Prompt, Status, Stop
 from bot.ids import TaskRef, thread_of
+from bot.kit import View
 from bot.people import Directory
 from bot.posts import card_id
 from bot.presenter import Presenter
@@ -34,7 +35,7 @@ from harness_core.errors import (
 )
 from harness_core.events import Prompted, RunStart
 from harness_core.handle import HITL
-from harness_core.hitl import Approve, HITLTask, Rerun
+from harness_core.hitl import Approve, HITLDecision, HITLTask, Rerun
 from harness_core.session import Trace
 
 log = logging.getLogger(__name__)
@@ -170,21 +171,13 @@ class Inbox:
             found = await self._task(asked.session_id, asked.task, asked.origin, asked.block_id)
             if isinstance(found, str):
                 return found
-            task, card = found
-            if refusal := await self._may_decide(asked.origin, task):
-                return refusal.why
-            if why := _unseen(asked, card):
-                return why
-            session = await self._engine.session(asked.session_id)
-            await HITL.submit(session, task.fingerprint, asked.decision, by=asked.origin.user, via=asked.via)
+            return await self._submitted(asked, *found)
         except DecisionRefused as refused:
             self._presenter.wake(asked.session_id)
             return _refused(refused)
         except (StoreError, SlackUnreachable):
             log.exception("a decision in session %s was not stored", asked.session_id)
             return words.FAILED
-        self._engine.wake(asked.session_id)
-        return ""
 
     async def open_form(self, asked: OpenModal) -> str:
         """Open the form of a button. Returns what to tell the person in private, "" if the form is open."""
@@ -195,13 +188,77 @@ class Inbox:
             task, card = found
             if refusal := await self._may_decide(asked.origin, task):
                 return refusal.why
-            view = modals.form(asked.action, card)
+            view = self._edit_form(card) if asked.action == "edit" else modals.form(asked.action, card)
             if view is None:
                 return words.NOT_SWITCHED_ON
             await self._api.open_view(asked.origin.trigger_id, view)
         except (SlackRefused, SlackUnreachable) as error:
             log.warning("a form did not open: %s", error)
             return words.slow(asked.task.fingerprint[: ids.SHORT_ID])
+        return ""
+
+    async def show_whole(self, asked: OpenModal) -> str:
+        """Open the whole call to be read, decided or not. Whoever may speak here may read it."""
+        try:
+            who = await self._who(asked.origin)
+            if refusal := approvers.may_speak(who.person, who.place, who.access):
+                return refusal.why
+            if not await self._genuine(asked.session_id, asked.task, asked.origin, asked.block_id):
+                return words.UNKNOWN
+            card = await self._presenter.card(asked.session_id, asked.task.fingerprint)
+            if card is None:
+                return words.UNKNOWN
+            await self._api.open_view(asked.origin.trigger_id, modals.full(card))
+        except (SlackRefused, SlackUnreachable) as error:
+            log.warning("a form did not open: %s", error)
+            return words.SLOW_VIEW
+        return ""
+
+    async def edit(self, asked: Edit) -> str | Mapping[str, str]:
+        """Approve with edited arguments. Returns errors by field while the form must stay, or what to tell instead."""
+        try:
+            found = await self._task(asked.session_id, asked.task, asked.origin, "")
+            if isinstance(found, str):
+                return found
+            return await self._edited(asked, *found)
+        except DecisionRefused as refused:
+            self._presenter.wake(asked.session_id)
+            return _refused(refused)
+        except (StoreError, SlackUnreachable):
+            log.exception("an edit in session %s was not stored", asked.session_id)
+            return words.FAILED
+
+    async def _edited(self, asked: Edit, task: HITLTask, card: Card) -> str | Mapping[str, str]:
+        schema = self._schema(card)
+        if edits.edit_form(card, schema) is None:
+            return words.NOT_SWITCHED_ON
+        args, errors = edits.read_back(card, schema, asked.values)
+        if errors:
+            return errors
+        decision = HITLDecision.approve(modified_args=args, replace_args=True)
+        try:
+            return await self._submitted(
+                Decide(asked.session_id, asked.task, decision, asked.origin, "modal"), task, card
+            )
+        except (InvalidArguments, DeniedByPolicy) as refused:  # the form stays, and says where it is wrong
+            return edits.blamed(card, schema, str(refused))
+
+    def _edit_form(self, card: Card) -> View | None:
+        return edits.edit_form(card, self._schema(card))
+
+    def _schema(self, card: Card) -> Mapping[str, Any]:
+        spec = self._engine.spec(card.task.tool_name)
+        return spec.schema if spec else {}
+
+    async def _submitted(self, asked: Decide, task: HITLTask, card: Card) -> str:
+        """Authorise and store a decision, and let the session go on. Raises DecisionRefused."""
+        if refusal := await self._may_decide(asked.origin, task):
+            return refusal.why
+        if why := _unseen(asked, card):
+            return why
+        session = await self._engine.session(asked.session_id)
+        await HITL.submit(session, task.fingerprint, asked.decision, by=asked.origin.user, via=asked.via)
+        self._engine.wake(asked.session_id)
         return ""
 
     async def _may_decide(self, origin: Origin, task: HITLTask) -> Refusal | None:

@@ -11,7 +11,7 @@ from slack_bolt.authorization import AuthorizeResult
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot import modals
-from bot.heard import Configure, Decide, Ignore, Inbound, OpenModal, Origin
+from bot.heard import Configure, Decide, Edit, Ignore, Inbound, OpenModal, Origin
 from bot.ids import Identity
 from bot.inbound import parse
 from bot.inbox import Inbox
@@ -54,8 +54,11 @@ def bolt_app(token: str, base_url: str, us: Identity, inbox: Inbox) -> AsyncApp:
 
     @app.view(ANY)
     async def on_view(ack: AsyncAck, body: Mapping[str, Any]) -> None:
-        if text := await _submitted(parse(body, us), inbox):
-            await ack(response_action="update", view=modals.message("Not decided", text))
+        told = await _submitted(parse(body, us), inbox)
+        if isinstance(told, str) and told:
+            await ack(response_action="update", view=modals.message("Not decided", told))
+        elif told:
+            await ack(response_action="errors", errors=dict(told))
         else:
             await ack()
 
@@ -76,14 +79,22 @@ async def _clicked(heard: Inbound, inbox: Inbox) -> None:
     match heard:
         case Decide(origin=origin):
             inbox.whisper(origin, await inbox.decide(heard))
+        case OpenModal(action="view", origin=origin):
+            inbox.whisper(origin, await inbox.show_whole(heard))
         case OpenModal(origin=origin):
             inbox.whisper(origin, await inbox.open_form(heard))
         case Ignore(origin=Origin() as origin, tell=tell):
             inbox.whisper(origin, tell)
 
 
-async def _submitted(heard: Inbound, inbox: Inbox) -> str:
-    return await inbox.decide(heard) if isinstance(heard, Decide) else _tell(heard)
+async def _submitted(heard: Inbound, inbox: Inbox) -> str | Mapping[str, str]:
+    match heard:
+        case Decide():
+            return await inbox.decide(heard)
+        case Edit():
+            return await inbox.edit(heard)
+        case _:
+            return _tell(heard)
 
 
 def _tell(heard: Inbound) -> str:

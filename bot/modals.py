@@ -7,6 +7,7 @@ it shows comes from our own record.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import islice
 from typing import Final
 
 from bot import ids, kit, limits, words
@@ -49,6 +50,20 @@ def review(card: Card) -> View | None:
         [*_text(whole), kit.context(kit.plain(f"{len(whole.text):,} characters, nothing left out"))],
     )
     return made if _fits(made) else None
+
+
+def full(card: Card) -> View:
+    """The whole call, to be read; what is too big for a modal is shown as far as it fits."""
+    whole = shown_call(card.task)
+    parts = list(islice(pieces(whole.text, limits.PIECE_WEIGHT), limits.VIEW_BLOCKS - _ROOM))
+    while limits.weight(parts) > limits.VIEW_BYTES - limits.MESSAGE:
+        parts.pop()
+    left_out = len(whole.text) - sum(len(part) for part in parts)
+    told = f"{len(whole.text):,} characters, " + (
+        "nothing left out" if left_out <= 0 else f"{left_out:,} do not fit here"
+    )
+    blocks = [kit.context(kit.plain(f"{_tool(card)} #{card.task.short_id}")), *(kit.preformatted(p) for p in parts)]
+    return kit.modal(ids.LOADING, "The whole call", [*blocks, kit.context(kit.plain(told))])
 
 
 def _reject(card: Card) -> View:
@@ -98,6 +113,7 @@ _FORMS: Final[Mapping[Action, Callable[[Card], View | None]]] = {
     "skip": _skip,
     "always": always,
     "happened": _happened,
+    "view": full,
 }
 
 

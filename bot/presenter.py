@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from bot import ids
 from bot.blocks import answer_messages, card_message, notice_message
+from bot.edits import edit_form
 from bot.facts import Posted, PostIntended, Reacted, Rendered, show
 from bot.ids import Thread, thread_of
 from bot.pace import Urgency
@@ -27,7 +28,7 @@ from bot.view import Answer, Card, Waiting
 from bot.words import WITHDRAWN
 from harness_core.errors import HarnessError
 from harness_core.events import Event
-from harness_core.ports import Clock, SessionStore
+from harness_core.ports import Clock, SessionStore, ToolSpec
 from harness_core.types import canonical, digest
 
 log = logging.getLogger(__name__)
@@ -58,10 +59,17 @@ class Presenter:
     """Renders the sessions of one Slack workspace."""
 
     def __init__(
-        self, store: SessionStore, api: SlackApi, directory: Directory, settings: SettingsBook, clock: Clock, home: str
+        self,
+        store: SessionStore,
+        api: SlackApi,
+        directory: Directory,
+        settings: SettingsBook,
+        clock: Clock,
+        home: str,
+        spec: Callable[[str], ToolSpec | None],
     ) -> None:
         self._store, self._api, self._directory, self._settings = store, api, directory, settings
-        self._clock, self._home = clock, home
+        self._clock, self._home, self._spec = clock, home, spec
         self._dirty: set[str] = set()
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._posts: dict[str, Posts] = {}
@@ -161,7 +169,7 @@ class Presenter:
                 return False
             posts = await self.posts(session_id)
             story = told(session_id, await self._store.read(session_id, posts.upto))
-            story = await self._with_approvers(story, posts)
+            story = await self._completed(story)
             for draft in drafts(story):
                 await self._show(session_id, thread, draft)
             for post, says in story.says.items():
@@ -172,8 +180,10 @@ class Presenter:
             await self._note(session_id, Rendered(story.seq))
         return True
 
-    async def _with_approvers(self, story: Story, posts: Posts) -> Story:
-        """The first card of each batch names who may decide. People are looked up before they click."""
+    async def _completed(self, story: Story) -> Story:
+        """The first card of each batch names who may decide; only what can be edited offers it. People are looked up
+        before they click.
+        """
         waiting = {mark: card for mark, card in story.cards.items() if isinstance(card.state, Waiting)}
         if not waiting:
             return story
@@ -182,12 +192,19 @@ class Presenter:
             one for one in access.admins | access.approvers if ids.is_slack_id(one) and one != "requester"
         )
         await self._directory.prepare(deciders[:20])
-        firsts = {
-            mark: replace(card, approvers=tuple(one for one in deciders if one != card.task.requested_by)[:5])
+        completed = {
+            mark: replace(
+                card,
+                approvers=tuple(d for d in deciders if d != card.task.requested_by) if card.index == 1 else (),
+                features=card.features if self._editable(card) else card.features - {"edit"},
+            )
             for mark, card in waiting.items()
-            if card.index == 1
         }
-        return replace(story, cards={**story.cards, **firsts})
+        return replace(story, cards={**story.cards, **completed})
+
+    def _editable(self, card: Card) -> bool:
+        spec = self._spec(card.task.tool_name)
+        return spec is not None and edit_form(card, spec.schema) is not None
 
     async def _show(self, session_id: str, thread: Thread, draft: Draft) -> None:
         posts = await self.posts(session_id)

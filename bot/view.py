@@ -15,7 +15,7 @@ from harness_core.hitl import Decision, HITLTask
 from harness_core.types import Args, Outcome
 
 Feature = Literal["always", "edit", "view"]
-FEATURES: Set[Feature] = frozenset({"always"})  # what cards offer beyond deciding, as far as the bot can do it
+FEATURES: Set[Feature] = frozenset({"always", "edit", "view"})  # what cards offer beyond deciding
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,7 @@ QUEUED_RUNNING: Final = "Noted. It is read as soon as the step at hand is done."
 STOPPED: Final = "Stopped."
 WITHDRAWN: Final = "The run was stopped before this was read, so it was put aside. Send it again if you still want it."
 NOT_SWITCHED_ON: Final = "This is not switched on here."
+SLOW_VIEW: Final = "Slack was too slow to open the form. Press again."
 FAILED: Final = "That did not work, and nothing was decided. Please try again."
 
 # -- refusals of people and places -------------------------------------------------------------------------------------

@@ -336,7 +336,7 @@ class HarnessEngine:
         while True:
             trace = await journal.catch_up()
             if not (trace.run and trace.run.stop):
-                live.stopping.clear()
+                live.go_on()
             policy = await self.policy(live.session_id)
             step = next_step(trace, policy, self.clock.now())
             if isinstance(step, Rest):
@@ -374,7 +374,7 @@ class HarnessEngine:
         live = self._lives.get(session_id)
         run = journal.trace.run if journal else None
         if live and run and any(isinstance(e, StopRequested) and e.run_id == run.run_id for e in events):
-            live.stopping.set()
+            live.stop()
 
     # -- waking --------------------------------------------------------------------------------------------------------
 

@@ -64,6 +64,10 @@ class Board:
             return None
         return record
 
+    def kept(self, key: str) -> JSON | None:
+        """The record under its document's id, whatever became of it."""
+        return self._shelf.get(key)
+
     def known(self, channel: str, ts: str) -> bool:
         return ts in self._channels.get(channel, {})
 

@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Iterator, MutableMapping
 from pathlib import Path
 
+from bot.local.changes import Changes
 from bot.local.shapes import JSON
 
 
@@ -23,6 +24,7 @@ class File:
         self._db.execute("PRAGMA synchronous=NORMAL")
         self._db.execute("CREATE TABLE IF NOT EXISTS item (kind TEXT, id TEXT, body TEXT, PRIMARY KEY (kind, id))")
         self._dirty: dict[tuple[str, str], JSON | None] = {}
+        self.changes = Changes()
 
     def read(self, kind: str) -> dict[str, JSON]:
         """Every stored document of one kind, by id, in the order of ids."""
@@ -32,6 +34,7 @@ class File:
     def mark(self, kind: str, key: str, document: JSON | None) -> None:
         """Remember that a document changed (None: is gone); written by the next flush."""
         self._dirty[kind, key] = document
+        self.changes.note(kind, key)
 
     def flush(self) -> None:
         """Write all marked documents in one transaction."""

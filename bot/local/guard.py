@@ -10,8 +10,11 @@ from bot.local.api import same
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 HEADERS: Final = {
-    # The page needs its own style and script, nothing from elsewhere, and nobody may frame it.
-    "Content-Security-Policy": "default-src 'self'; object-src 'none'; base-uri 'none'; frame-ancestors 'none'",
+    # The page needs its own style, script and socket, nothing from elsewhere, and nobody may frame it.
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-store",
     "X-Content-Type-Options": "nosniff",

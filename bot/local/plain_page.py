@@ -1,4 +1,4 @@
-"""A plain page of what was said where, for a browser.  All of it is escaped text."""
+"""What was said where, as a page without scripts: for text browsers, and for reading only.  All of it is escaped."""
 
 import json
 from collections.abc import Awaitable, Callable
@@ -13,21 +13,12 @@ if TYPE_CHECKING:
     from bot.local.workspace import LocalWorkspace
 
 
-_MOVED = '<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0;url=/"><a href="/">Go on</a>'
-
-
 def routes(workspace: "LocalWorkspace") -> list[web.RouteDef]:
-    return [web.get("/", _index(workspace))]
+    return [web.get("/plain", _index(workspace))]
 
 
 def _index(workspace: "LocalWorkspace") -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
     async def handle(request: web.Request) -> web.StreamResponse:
-        if "key" in request.query:
-            # The key moves from the address, which ends up in histories, to a cookie that no script can read.
-            # Not a redirect: after a click on a foreign page (a mail, say) browsers would not send the cookie along.
-            moved = web.Response(text=_MOVED, content_type="text/html")
-            moved.set_cookie(workspace.cookie, request.query["key"], httponly=True, samesite="Strict", path="/")
-            return moved
         return web.Response(text=_page(workspace.state()), content_type="text/html")
 
     return handle
@@ -39,7 +30,7 @@ def _page(state: JSON) -> str:
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Local workspace</title></head><body>'
         "<h1>Local workspace</h1><p>A Slack-shaped workspace on this machine. Scripts use it through "
-        f"<code>/_control</code>.</p>{sections}</body></html>"
+        f"<code>/_control</code>, people through <a href='/'>the page</a>.</p>{sections}</body></html>"
     )
 
 

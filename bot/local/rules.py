@@ -71,6 +71,10 @@ SOCKETS: Final = 10
 TICKET_SECONDS: Final = 30.0  # not documented; Slack's addresses are short-lived
 DISCONNECTS: Final = ("warning", "refresh_requested", "link_disabled", "too_many_websockets")
 
+# --- the page: ours ---
+PAGE_MESSAGES: Final = 1000  # the newest of a channel; older ones are on disk, and no browser wants them all
+PAGE_HEARTBEAT_SECONDS: Final = 20.0  # a laptop that slept is noticed within this
+
 # --- assistant.threads and agents.sessions ---
 LOADING_MESSAGES: Final = 10
 SUGGESTED_PROMPTS: Final = 4

@@ -40,6 +40,7 @@ class Server:
         self.world.address = f"http://{shown}:{self.guard.port}"
 
     async def stop(self) -> None:
+        """End all connections, and with them all that they wait for."""
         await self.world.hub.close()
         await self._runner.cleanup()
 

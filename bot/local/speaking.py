@@ -31,8 +31,11 @@ def may_act(world: World, user: str, channel: str, force: bool) -> None:
 def say(
     world: World, user: str, channel: str, text: str, thread_ts: str | None = None, *,
     files: Sequence[Mapping[str, Any]] = (), raw: bool = False, broadcast: bool = False, force: bool = False,
+    client_msg_id: str | None = None,
 ) -> JSON:  # fmt: skip
-    """A person writes.  Out: the message.  `raw`: the text is in Slack's escaped form already and has no blocks."""
+    """A person writes.  Out: the message.  `raw`: the text is in Slack's escaped form already and has no blocks.
+
+    `client_msg_id`: the client's own id, by which it finds the message again; made up where there is none."""
     may_act(world, user, channel, force)
     if thread_ts and not world.board.known(channel, thread_ts):
         raise PersonCannot(f"no such thread: {thread_ts}")
@@ -42,6 +45,8 @@ def say(
         return bot_says(world, user, channel, text, thread_ts)
     said = Said(text, []) if raw else typed(text.strip(), world.names())  # the client trims
     message = person_message(world, user, channel, said, thread_ts, [_file(user, each) for each in files])
+    if client_msg_id:
+        message["client_msg_id"] = client_msg_id
     if raw:
         message.pop("blocks", None)
     if broadcast and thread_ts:

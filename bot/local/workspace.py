@@ -1,15 +1,16 @@
 """A local, Slack-shaped workspace for a real bot: start it, act as its people, see what the bot did."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
 
-from bot.local import control, plain_page
+from bot.local import control, page_files, plain_page
 from bot.local.acting import Acting
 from bot.local.api_views import home_id, stack
 from bot.local.file import File
+from bot.local.page_socket import HINTS, PROMPTS, Pages
 from bot.local.server import Server
 from bot.local.shapes import JSON, Call, Fault
 from bot.local.world import Settings, World, wall_clock
@@ -20,7 +21,8 @@ T = TypeVar("T")
 class LocalWorkspace(Acting):
     """Slack's Web API and Socket Mode on the loopback interface, over a file of its own.
 
-    In: the file (":memory:" for none), a clock in seconds, and where to listen (port 0: any free one)."""
+    In: the file (":memory:" for none), a clock in seconds, and where to listen (port 0: any free one); for the page,
+    the prompts that a new thread offers, and what may follow each slash command."""
 
     def __init__(
         self,
@@ -28,10 +30,13 @@ class LocalWorkspace(Acting):
         clock: Callable[[], float] = wall_clock,
         port: int = 0,
         host: str = "127.0.0.1",
+        prompts: Sequence[str] = PROMPTS,
+        hints: Mapping[str, str] = HINTS,
     ) -> None:
         if host not in ("127.0.0.1", "localhost", "::1"):
             raise ValueError("The local workspace listens on the loopback interface only.")
         self._place = (path, clock, host, port)
+        self._offers = (tuple(prompts), dict(hints))
         self.settings = Settings()
 
     async def __aenter__(self) -> "LocalWorkspace":
@@ -49,7 +54,11 @@ class LocalWorkspace(Acting):
         self.world = World(self._file, clock)
         self.world.settings = self.settings
         self._server = Server(self.world, host, port)
+        pages = Pages(self.world, *self._offers)
+        self._server.app.on_shutdown.append(pages.close)
+        self._server.app.router.add_get("/_page", pages.serve)
         self._server.app.add_routes([*control.routes(self), *plain_page.routes(self)])
+        self._server.app.add_routes(page_files.routes(lambda: self.cookie))
         await self._server.start()
 
     async def stop(self) -> None:
@@ -214,6 +223,7 @@ class LocalWorkspace(Acting):
         """Deactivate somebody, make a guest of them: fields of users.info."""
         self.world.people[user] = self.world.people[user] | facts
         self.world.file.flush()
+        self.world.log.changed()
         return self.world.people[user]
 
     async def reset(self) -> None:

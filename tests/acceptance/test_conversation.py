@@ -17,7 +17,7 @@ async def test_a_message_a_card_a_click_and_the_answer(tmp_path: Path) -> None:
 
         card = await desk.card(ts)
         assert change.runs == []
-        assert buttons(card) == ["approve", "reject", "skip", "always"]
+        assert buttons(card) == ["approve", "reject", "edit", "skip", "always", "view"]
         assert "I will change it." in reading(card)
         assert (await desk.click(card, "approve")).ok
 

@@ -152,8 +152,8 @@ def test_a_card_asks_shows_the_call_says_why_and_offers_the_buttons():
         "Asks because: it changes something outside",
         "Agent says: It is safe.",
     ]
-    assert buttons(message) == [["Approve", "Reject…"], ["Skip…", "Always allow here…"]]
-    assert [one.get("style") for one in first["elements"]] == ["primary", "danger"]
+    assert buttons(message) == [["Approve", "Reject…", "Edit…"], ["Skip…", "Always allow here…", "View full"]]
+    assert [one.get("style") for one in first["elements"]] == ["primary", "danger", None]
     assert footer["elements"][0]["text"] == (
         f"1 of 2 · nothing runs until all are decided · #{card().task.short_id} · expires "
         "<!date^1700000000^{date_short_pretty} {time}|2023-11-14 22:13 UTC>"
@@ -223,7 +223,7 @@ def test_a_cut_card_is_approved_only_after_it_was_read_in_full():
     message = blocks.card_message(card({"command": LONG}))
 
     check_message(message)
-    assert buttons(message) == [["Review & approve…", "Reject…"], ["Skip…"]]
+    assert buttons(message) == [["Review & approve…", "Reject…", "Edit…"], ["Skip…", "View full"]]
     assert "characters left out⟩" in preformatted(message)
     assert not blocks.may_approve_by_word(card({"command": LONG}))
     assert blocks.may_approve_by_word(card())
@@ -237,14 +237,15 @@ def test_a_cut_card_is_approved_only_after_it_was_read_in_full():
 def test_what_is_too_big_for_a_modal_can_only_be_rejected_or_skipped():
     huge = card({"command": "x" * 300_000})
 
-    assert buttons(blocks.card_message(huge)) == [["Reject…"], ["Skip…"]]
+    assert buttons(blocks.card_message(huge)) == [["Reject…"], ["Skip…", "View full"]]
     assert modals.form("review", huge) is None
     assert modals.form("always", huge) is None
 
 
 def test_a_long_call_of_unknown_outcome_is_read_before_it_runs_again():
     assert buttons(blocks.card_message(card({"command": LONG}, kind="unknown"))) == [
-        ["Review & run again…", "It happened…", "Leave it out…", "Reject…"]
+        ["Review & run again…", "It happened…", "Leave it out…", "Reject…"],
+        ["View full"],
     ]
 
 
