@@ -76,15 +76,28 @@ def _passing_start(event: Event, trace: Trace) -> RunStart:
 
 
 class Live:
-    """A session that somebody works on in this process. woken: look (again). stopping: set by a StopRequested."""
+    """A session that somebody works on in this process. woken: look (again). stopping: done once a stop was requested.
+
+    A future and not an event, which would take a task to wait for beside something else.
+    """
 
     def __init__(self, session_id: str) -> None:
         self.session_id = session_id
         self.watchers: list[Watcher] = []
         self.woken = True
-        self.stopping = asyncio.Event()
+        self.stopping: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.followed: Journal | None = None
         self.task: asyncio.Task[None] | None = None
+
+    def stop(self) -> None:
+        """Interrupt what runs."""
+        if not self.stopping.done():
+            self.stopping.set_result(None)
+
+    def go_on(self) -> None:
+        """No stop is requested, or not any more."""
+        if self.stopping.done():
+            self.stopping = asyncio.get_running_loop().create_future()
 
     def publish(self, event: Event, trace: Trace) -> None:
         """Show an event to everybody."""

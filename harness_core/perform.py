@@ -308,23 +308,19 @@ class Performer:
 
     async def _interruptibly(self, work: Coroutine[Any, Any, T]) -> T:
         """Wait for the work, a stop, or the loss of the lease, whichever comes first; the work never outlives this."""
-        task = asyncio.ensure_future(work)
-        stop = asyncio.ensure_future(self._live.stopping.wait())
-        lost = asyncio.ensure_future(self._lease_lost())
+        task, stopping = asyncio.ensure_future(work), self._live.stopping
+        either: set[asyncio.Future[Any]] = {task, stopping}
         try:
-            await asyncio.wait({task, stop, lost}, return_when=asyncio.FIRST_COMPLETED)
+            # The heartbeat is another thread's work, so there is nothing to be told by: look now and then.
+            while not (task.done() or stopping.done()) and self._lease.valid():
+                await asyncio.wait(either, timeout=LEASE_CHECK, return_when=asyncio.FIRST_COMPLETED)
             if task.done():
                 return task.result()
-            raise LeaseLost if lost.done() else Interrupted
+            raise Interrupted if self._lease.valid() else LeaseLost
         finally:
-            for waiting in (task, stop, lost):
-                waiting.cancel()
-            await asyncio.gather(task, stop, lost, return_exceptions=True)
-
-    async def _lease_lost(self) -> None:
-        # The heartbeat is another thread's work, so there is nothing to be told by: look now and then.
-        while self._lease.valid():  # noqa: ASYNC110
-            await asyncio.sleep(LEASE_CHECK)
+            if not task.done():
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
 
     async def _backed_off(self, trace: Trace) -> bool:
         """Wait as long as the last failure asks for. False if a stop came meanwhile."""
