@@ -47,7 +47,7 @@ class Parts:
     store: SessionStore | None = None
     clock: Clock | None = None
     tools: Sequence[str | Tool] = DEFAULT_TOOLS
-    options: HarnessOptions = HarnessOptions()
+    options: HarnessOptions | None = None
 
 
 class Bot:
@@ -77,7 +77,7 @@ class Bot:
     async def start(self) -> None:
         """Find out who we are, take up what is unfinished, and listen."""
         self.us = identity(await self.api.auth_test())
-        self.book = SettingsBook(self.store, self.clock, self._given)
+        self.book = SettingsBook(self.store, self.clock, self._given, self.us.home)
         self.directory = Directory(self.api, self.us, self.clock.monotonic)
         self.presenter = Presenter(
             self.store, self.api, self.directory, self.book, self.clock, self.us.home, self.engine.spec

@@ -56,7 +56,8 @@ def answer_messages(answer: Answer) -> Sequence[Message]:
 
 def notice_message(notice: Notice) -> Message:
     """A line of ours in the thread."""
-    return {"text": limits.clip_escaped(notice.text, limits.TEXT), **QUIET}
+    who = f"{person(notice.by)} " if notice.by else ""
+    return {"text": who + limits.clip_escaped(notice.text, limits.TEXT - len(who)), **QUIET}
 
 
 def may_approve_by_word(card: Card) -> bool:

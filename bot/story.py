@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from bot import limits, words
-from bot.blocks import person
 from bot.limits import escape
 from bot.view import Answer, Card, Closed, Decided, Lapsed, Notice, Ran, State, Waiting
 from harness_core.events import (
@@ -148,22 +147,21 @@ class _Teller:
             case "completed":
                 return Answer(mask(fact.answer) or "_(no answer)_", mention)
             case "rejected":
-                return Notice(self._rejection())
+                return self._rejection()
             case "stopped" if self._stop:
-                return Notice(f"Stopped by {person(self._stop.by)}.")
+                return Notice("stopped this run.", self._stop.by)
             case _:
                 return Answer(mask(fact.answer), mention)
 
-    def _rejection(self) -> str:
+    def _rejection(self) -> Notice:
         """Who ended the run, and why."""
         for one in reversed(self._asked.values()):
             decision = one.submitted.decision if one.submitted else None
             if one.submitted and isinstance(decision, Reject):
-                said = escape(mask((decision.comment or "").strip()))
-                return f"{person(one.submitted.by)} rejected it, so I stopped here." + (
-                    f" Reason: {said}" if said else ""
-                )
-        return "It was rejected, so I stopped here."
+                said = mask((decision.comment or "").strip())
+                why = f" Reason: {said}" if said else ""
+                return Notice(f"rejected it, so I stopped here.{why}", one.submitted.by)
+        return Notice("It was rejected, so I stopped here.")
 
     # -- cards ---------------------------------------------------------------------------------------------------------
 

@@ -107,9 +107,12 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A line of our own in the thread: the run was stopped, a limit was reached, something failed."""
+    """A line of our own in the thread: who stopped the run, or rejected a call. by: it begins with this person's name;
+    "" for nobody. text: shown as it is.
+    """
 
     text: str
+    by: str = ""
 
 
 def may_always(card: Card) -> bool:

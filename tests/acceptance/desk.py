@@ -2,32 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from bot.app import LocalBot, Parts
+from bot.app import Bot, LocalBot, Parts
 from bot.config import Settings
 from bot.local import Answer, LocalWorkspace, people
+from harness_core.events import Event
 from harness_core.ports import ChatModel, Tool
+from harness_core.testing import FakeClock
 
 CHANNEL = people.GENERAL
+T = TypeVar("T")
+E = TypeVar("E", bound=Event)
+Message = dict[str, Any]
+
+
+def clock_of_today() -> FakeClock:
+    """A clock for the bot that stands still at the workspace's time: Slack's timestamps are compared with it."""
+    return FakeClock(time.time())
 
 
 class Desk:
-    """One bot and its workspace. `restart` stops the bot and starts it again on the same files."""
+    """One bot and its workspace. `restart` ends both and starts them on the same files, `reborn` only the bot."""
 
-    def __init__(self, folder: Path, model: ChatModel, tools: Sequence[str | Tool], **parts: Any) -> None:
-        self.folder, self._parts = folder, Parts(model=model, tools=[*tools, "hitl"], **parts)
-        self.local = LocalBot(Settings(data=folder, local_port=0), self._parts)
+    def __init__(
+        self,
+        folder: Path,
+        model: ChatModel,
+        tools: Sequence[str | Tool],
+        *,
+        admins: frozenset[str] = frozenset(),
+        approvers: frozenset[str] = frozenset(),
+        **parts: Any,
+    ) -> None:
+        self._parts = Parts(model=model, tools=[*tools, "hitl"], **parts)
+        self._settings = Settings(data=folder, local_port=0, admins=admins, approvers=approvers)
+        self.local = LocalBot(self._settings, self._parts)
 
     @property
     def slack(self) -> LocalWorkspace:
         return self.local.workspace
 
     @property
-    def bot(self) -> Any:
+    def bot(self) -> Bot:
         return self.local.bot
+
+    @property
+    def clock(self) -> FakeClock:
+        """The bot's clock, in tests that gave it one."""
+        assert isinstance(self._parts.clock, FakeClock)
+        return self._parts.clock
 
     async def __aenter__(self) -> Desk:
         await self.local.__aenter__()
@@ -38,55 +65,126 @@ class Desk:
 
     async def restart(self) -> None:
         await self.local.__aexit__()
-        self.local = LocalBot(Settings(data=self.folder, local_port=0), self._parts)
+        self.local = LocalBot(self._settings, self._parts)
         await self.local.__aenter__()
+
+    async def reborn(self) -> None:
+        old = self.bot
+        await old.stop()
+        self.local.bot = Bot(old.settings, old.slack, old._given, self._parts)
+        await self.bot.start()
 
     # -- people --------------------------------------------------------------------------------------------------------
 
     async def ask(self, text: str, user: str = people.ADA, channel: str = CHANNEL, thread: str | None = None) -> str:
         """Say it to the bot; the ts of the message."""
-        message = await self.slack.say(user, channel, f"@harness {text}", thread)
-        return str(message["ts"])
+        return await self.say(f"@harness {text}", user, channel, thread)
 
-    def thread(self, ts: str, channel: str = CHANNEL) -> list[dict[str, Any]]:
+    async def say(self, text: str, user: str = people.ADA, channel: str = CHANNEL, thread: str | None = None) -> str:
+        """Say it to nobody in particular; the ts of the message."""
+        return str((await self.slack.say(user, channel, text, thread))["ts"])
+
+    async def click(self, card: Message, action: str, user: str = people.ADA, **more: Any) -> Answer:
+        return await self.slack.click(user, more.pop("channel", CHANNEL), card["ts"], action, **more)
+
+    async def fill(self, card: Message, action: str, user: str = people.ADA, **values: str) -> Answer:
+        """Press a button that opens a form, fill the form in, and submit it."""
+        assert (await self.click(card, action, user)).ok
+        await self.form(user)
+        return await self.slack.submit(user, values)
+
+    async def form(self, user: str = people.ADA) -> Message:
+        """The form that a person has before them, as soon as it is open."""
+        views = await self.slack.wait_for(lambda s: s.views(user))
+        return views[-1]
+
+    # -- what stands where ---------------------------------------------------------------------------------------------
+
+    def thread(self, ts: str, channel: str = CHANNEL) -> list[Message]:
         """The bot's messages in a thread."""
         return [m for m in self.slack.messages(channel, ts) if m.get("bot_id") and m["ts"] != ts]
 
-    def cards(self, ts: str, channel: str = CHANNEL) -> list[dict[str, Any]]:
-        return [m for m in self.thread(ts, channel) if m.get("blocks") and any("task:" in str(b) for b in m["blocks"])]
+    def cards(self, ts: str, channel: str = CHANNEL) -> list[Message]:
+        return [m for m in self.thread(ts, channel) if any("task:" in str(b) for b in m.get("blocks", ()))]
 
     def texts(self, ts: str, channel: str = CHANNEL) -> list[str]:
-        return [m["text"] for m in self.thread(ts, channel) if m not in self.cards(ts, channel)]
+        cards = self.cards(ts, channel)
+        return [m["text"] for m in self.thread(ts, channel) if m not in cards]
 
-    async def card(self, ts: str, number: int = 1, channel: str = CHANNEL) -> dict[str, Any]:
-        """The n-th card of a thread, as soon as it stands there."""
-        return (await self.slack.wait_for(lambda _: self.cards(ts, channel)[number - 1 :]))[0]
+    async def card(self, ts: str, number: int = 1, channel: str = CHANNEL, *, showing: str = "") -> Message:
+        """The n-th card of a thread, as soon as it stands there and shows this."""
 
-    async def click(self, card: dict[str, Any], action: str, user: str = people.ADA, **more: Any) -> Answer:
-        return await self.slack.click(user, more.pop("channel", CHANNEL), card["ts"], action, **more)
+        def found(_: LocalWorkspace) -> list[Message]:
+            return [c for c in self.cards(ts, channel)[number - 1 : number] if showing in reading(c)]
+
+        return (await self.slack.wait_for(found))[0]
 
     async def answer(self, ts: str, containing: str, channel: str = CHANNEL) -> str:
         """A text of the bot's in the thread that contains this, as soon as it stands there."""
         return (await self.slack.wait_for(lambda _: [t for t in self.texts(ts, channel) if containing in t]))[0]
 
+    def notices(self, user: str) -> list[str]:
+        """What a person was told in private."""
+        return [m["text"] for m in self.slack.ephemerals(user)]
+
     async def told(self, user: str, containing: str) -> str:
-        """A private notice."""
-        found = await self.slack.wait_for(
-            lambda _: [m["text"] for m in self.slack.ephemerals(user) if containing in m["text"]]
-        )
-        return str(found[0])
+        """A private notice, as soon as it is there."""
+        return (await self.slack.wait_for(lambda _: [text for text in self.notices(user) if containing in text]))[0]
+
+    def reactions(self, ts: str, channel: str = CHANNEL) -> list[str]:
+        """The bot's reactions on a message."""
+        message = next(m for m in self.slack.messages(channel) if m["ts"] == ts)
+        return [r["name"] for r in message.get("reactions", ()) if people.BOT_USER in r["users"]]
+
+    async def facts(self, ts: str, kind: type[E], channel: str = CHANNEL) -> list[E]:
+        """The facts of the session that hangs from a message."""
+        found = await self.bot.store.read(self.session(ts, channel))
+        return [fact for fact in found if isinstance(fact, kind)]
+
+    def session(self, ts: str, channel: str = CHANNEL) -> str:
+        return f"slack:{people.TEAM_ID}:{channel}:{ts}"
+
+    def calls(self, method: str) -> int:
+        """How often the bot called a method of the Web API."""
+        return sum(1 for call in self.slack.calls if call.method == method)
 
     async def settled(self) -> None:
-        """Wait until nothing moves any more."""
+        """Wait until the bot does nothing of its own accord any more."""
         await self.bot.engine.idle()
         await self.bot.presenter.idle()
 
+    async def passing(self, look: Callable[[LocalWorkspace], T], seconds: float = 3.0) -> T:
+        """Let the bot's time pass in steps of so many seconds until `look` gives something true; return that."""
+        for _ in range(50):
+            try:
+                return await self.slack.wait_for(look, timeout=0.1)
+            except TimeoutError:
+                self.clock.advance(seconds)
+        raise TimeoutError
 
-def buttons(card: dict[str, Any]) -> list[str]:
+
+def buttons(card: Message) -> list[str]:
     """The action ids of a card's buttons."""
     return [e["action_id"] for b in card["blocks"] if b["type"] == "actions" for e in b["elements"]]
 
 
-def reading(card: dict[str, Any]) -> str:
-    """All that stands on a card."""
-    return str(card["blocks"])
+def reading(message: Message) -> str:
+    """All that stands on a card or in a form."""
+    return str(message["blocks"])
+
+
+def shown(message: Message) -> str:
+    """What the preformatted parts of a card or a form show, as one text."""
+    return "".join(
+        inner["text"]
+        for block in message["blocks"]
+        if block["type"] == "rich_text"
+        for part in block["elements"]
+        for inner in part["elements"]
+    )
+
+
+def value_of(card: Message, action: str) -> str:
+    """The value of a button."""
+    elements = [e for b in card["blocks"] if b["type"] == "actions" for e in b["elements"]]
+    return next(str(e["value"]) for e in elements if e["action_id"] == action)
