@@ -35,10 +35,10 @@ class Floor:
 
 # From the top down: a module imports from its own floor and from those below.
 FLOORS: Final = (
-    Floor("bot: the command line", "bot.__main__"),
+    Floor("bot: the command line, the demo", "bot.__main__ bot.demo"),
     Floor("bot: where the parts are put together", "bot.app"),
     Floor("bot: a Slack in this process, for app alone", "bot.local.*"),
-    Floor("bot: what reacts", "bot.listeners.* bot.presenter bot.threads bot.web"),
+    Floor("bot: what reacts", "bot.listeners.* bot.inbox bot.presenter bot.threads bot.web"),
     Floor("bot: people and settings as they are now", "bot.people bot.settings"),
     Floor("bot: what talks to Slack", "bot.slack_api bot.pace"),
     Floor("bot: what was shown", "bot.posts bot.facts", pure=True),
@@ -55,12 +55,12 @@ FLOORS: Final = (
     Floor("core: the journal in hand, and options", "harness_core.journal harness_core.options"),
     Floor("core: protocols", "harness_core.ports"),
     Floor("core: what next", "harness_core.react", pure=True),
-    Floor("core: what next in an open batch", "harness_core.batch harness_core.steps harness_core.results", pure=True),
+    Floor("core: what next in an open batch", "harness_core.batch harness_core.steps", pure=True),
     Floor("core: the rules we ship", "harness_core.interceptors.*", pure=True),
     Floor("core: may it, should it", "harness_core.permissions.* harness_core.compression.*", pure=True),
     Floor("core: hook points", "harness_core.hooks", pure=True),
     Floor("core: what is", "harness_core.session", pure=True),
-    Floor("core: what happened", "harness_core.events", pure=True),
+    Floor("core: what happened, in facts and in words", "harness_core.events harness_core.results", pure=True),
     Floor("core: what is stored in facts", "harness_core.hitl harness_core.permissions.rule", pure=True),
     Floor("core: values", "harness_core.calls harness_core.masking harness_core.types harness_core.errors", pure=True),
 )
@@ -84,9 +84,9 @@ PUBLIC: Final = words(
     "harness_core.masking harness_core.options harness_core.permissions.rule harness_core.ports harness_core.session "
     "harness_core.types"
 )
-# What those may know besides who put the parts together.
+# Who puts the parts together, or plays with the whole; and what only those may know.
 PARTS: Final = words("harness_core.store.sqlite harness_core.models.practice harness_core.tools")
-COMPOSERS: Final = frozenset({"bot.app", "bot.__main__"})
+COMPOSERS: Final = frozenset({"bot.app", "bot.demo", "bot.__main__"})
 
 # All that pure modules import of others: none of it knows the time, chance, a disk or a network.
 HARMLESS: Final = words(
