@@ -11,7 +11,9 @@ import yaml
 
 from bot.local import rules
 
-MANIFEST: Final = Path(__file__).resolve().parents[2] / "manifest.yml"
+ROOT: Final = Path(__file__).resolve().parents[2]
+MANIFEST: Final = ROOT / "manifest.yml"
+SLACK_API: Final = ROOT / "bot" / "slack_api.py"  # all calls of the Web API are there
 
 
 def text(most: int, least: int = 1, pattern: str = "") -> dict[str, Any]:
@@ -152,6 +154,16 @@ def test_the_local_workspace_grants_what_the_manifest_asks_for(manifest: Any) ->
     assert set(scopes(manifest)) == rules.BOT_SCOPES
     assert set(events(manifest)) <= rules.BOT_EVENTS
     assert {command["command"] for command in manifest["features"]["slash_commands"]} == rules.COMMANDS
+
+
+def test_every_method_that_the_bot_calls_has_its_scope(manifest: Any) -> None:
+    kinds = {"history": ("channels", "groups", "im"), "read": ("channels", "groups")}  # of a DM nothing is asked
+    called = set(re.findall(r'"([a-z]+\.[a-zA-Z.]+)"', SLACK_API.read_text(encoding="utf-8"))) & {*rules.METHOD_SCOPES}
+    needed = {rules.METHOD_SCOPES[method] for method in called} - {""}
+    spelled = {f"{kind}:{scope}" for scope in needed & {*kinds} for kind in kinds[scope]} | (needed - {*kinds})
+
+    assert {"chat.postMessage", "chat.update", "users.info"} <= called
+    assert spelled <= set(scopes(manifest))
 
 
 @pytest.mark.parametrize(
