@@ -22,7 +22,9 @@ from .work import Harness, seeded
 LENGTHS = {10: 40, 100: 40, 1_000: 20, 5_000: 10}  # messages: cycles
 CYCLES = 200
 SESSIONS = 500
+ROUNDS = 3
 WARM_UP = 5
+HALVES = ("suspend", "resume")
 
 
 class Contender(Protocol):
@@ -82,29 +84,28 @@ async def cycles(folder: Path, makers: dict[str, Make]) -> None:
 
 
 async def many(folder: Path, makers: dict[str, Make]) -> None:
-    rows, walls = [], {}
-    for name, make in makers.items():
-        path = folder / f"many-{name}.db"
-        await seeded(path, "tables", 0)
-        contender = make(path)
-        ids = [f"s{i}" for i in range(SESSIONS)]
-        await contender.suspend("warm")
-        await contender.resume("warm")
-        for half, work in (("suspend", contender.suspend), ("resume", contender.resume)):
-            gc.collect()
-            began = time.perf_counter()
-            each = await asyncio.gather(*(timed(work(session_id)) for session_id in ids))
-            walls[name, half] = time.perf_counter() - began
-            rows.append((name, half, walls[name, half], each))
-        await contender.close()
-    lines = [
-        (half, name, f"{wall:.2f}", ms(pct(each, 0.5)), ms(pct(each, 0.99)), f"{wall / walls['floor', half]:.2f}")
-        for name, half, wall, each in sorted(rows, key=lambda r: r[1], reverse=True)
-    ]
-    table(
-        f"{SESSIONS} sessions at once",
-        [("half", "who", "all, s", "latency p50 ms", "p99 ms", "times the floor"), *lines],
-    )
+    walls: dict[tuple[str, str], list[float]] = {(half, name): [] for half in HALVES for name in makers}
+    each: dict[tuple[str, str], list[float]] = {key: [] for key in walls}
+    for turn in range(ROUNDS):
+        for name, make in makers.items():
+            path = folder / f"many{turn}-{name}.db"
+            await seeded(path, "tables", 0)
+            contender = make(path)
+            for half in HALVES:
+                await getattr(contender, half)("warm")
+                gc.collect()
+                began = time.perf_counter()
+                each[half, name] += await asyncio.gather(
+                    *(timed(getattr(contender, half)(f"s{i}")) for i in range(SESSIONS))
+                )
+                walls[half, name].append(time.perf_counter() - began)
+            await contender.close()
+    rows: list[Sequence[str]] = [("half", "who", "all, s", "latency p50 ms", "p99 ms", "times the floor")]
+    for (half, name), seconds in walls.items():
+        ratio = median(seconds) / median(walls[half, "floor"])
+        latency = each[half, name]
+        rows.append((half, name, f"{median(seconds):.2f}", ms(median(latency)), ms(pct(latency, 0.99)), f"{ratio:.2f}"))
+    table(f"{SESSIONS} sessions at once (median of {ROUNDS} rounds)", rows)
 
 
 async def long(folder: Path, makers: dict[str, Make]) -> None:
@@ -129,7 +130,7 @@ def fresh_copy(template: Path, path: Path) -> None:
 
 def times_rows(all_times: dict[str, Times]) -> list[Sequence[str]]:
     rows: list[Sequence[str]] = [("half", "who", "p50 ms", "p99 ms", "times the floor", "KB written per cycle")]
-    for half in ("suspend", "resume"):
+    for half in HALVES:
         floor = median(getattr(all_times["floor"], half))
         for name, times in all_times.items():
             seconds = getattr(times, half)
