@@ -76,7 +76,7 @@ class Bot:
 
     async def start(self) -> None:
         """Find out who we are, take up what is unfinished, and listen."""
-        self.us = identity(await self.api.auth_test())
+        self.us = await self._identity()
         self.book = SettingsBook(self.store, self.clock, self._given, self.us.home)
         self.directory = Directory(self.api, self.us, self.clock.monotonic)
         self.presenter = Presenter(
@@ -106,6 +106,12 @@ class Bot:
 
     async def __aexit__(self, *_: object) -> None:
         await self.stop()
+
+    async def _identity(self) -> Identity:
+        us = identity(await self.api.auth_test())
+        # auth.test does not name the app; without its id a click on another app's message could not be told from ours.
+        app = us.app_id or await self.api.app_of(us.bot_id)
+        return replace(us, app_id=app)
 
     def _listening(self) -> AsyncSocketModeHandler:
         app = bolt_app(self.slack.bot_token, self.slack.api_url, self.us, self.inbox)

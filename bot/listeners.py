@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
@@ -15,6 +16,8 @@ from bot.heard import Configure, Decide, Edit, Ignore, Inbound, OpenModal, Origi
 from bot.ids import Identity
 from bot.inbound import parse
 from bot.inbox import Inbox
+
+log = logging.getLogger(__name__)
 
 ANY: Final = re.compile(r"[\s\S]*")
 Next = Callable[[], Awaitable[Any]]
@@ -76,15 +79,22 @@ def bolt_app(token: str, base_url: str, us: Identity, inbox: Inbox) -> AsyncApp:
 
 
 async def _clicked(heard: Inbound, inbox: Inbox) -> None:
+    """Nobody's click stays without an answer, and none that comes to nothing without a line in the log."""
     match heard:
         case Decide(origin=origin):
-            inbox.whisper(origin, await inbox.decide(heard))
+            told = await inbox.decide(heard)
         case OpenModal(action="view", origin=origin):
-            inbox.whisper(origin, await inbox.show_whole(heard))
+            told = await inbox.show_whole(heard)
         case OpenModal(origin=origin):
-            inbox.whisper(origin, await inbox.open_form(heard))
-        case Ignore(origin=Origin() as origin, tell=tell):
-            inbox.whisper(origin, tell)
+            told = await inbox.open_form(heard)
+        case Ignore(why, told, Origin() as origin):
+            log.warning("a click was not read: %s", why)
+        case _:
+            log.warning("a click was dropped: %s", heard.why if isinstance(heard, Ignore) else type(heard).__name__)
+            return
+    if told:
+        log.warning("a click of %s came to nothing: %s", origin.user, told)
+        inbox.whisper(origin, told)
 
 
 async def _submitted(heard: Inbound, inbox: Inbox) -> str | Mapping[str, str]:

@@ -21,7 +21,8 @@ log = logging.getLogger(__name__)
 TRIES: Final = 5  # of one call that Slack puts off; together with its own waits that is some minutes
 LONGEST_WAIT: Final = 60.0  # seconds; Slack has been seen to ask for 30
 TIMEOUT: Final = 20  # seconds for one call
-READS: Final = frozenset({"users.info", "conversations.info", "conversations.replies"})  # these take no JSON
+# these take no JSON
+READS: Final = frozenset({"bots.info", "users.info", "conversations.info", "conversations.replies"})
 REPLIES: Final = 200  # messages of a thread that are searched for one of ours
 
 
@@ -66,6 +67,16 @@ class SlackApi:
     async def auth_test(self) -> Mapping[str, Any]:
         """Who we are."""
         return await self._call("auth.test")
+
+    async def app_of(self, bot: str) -> str:
+        """The id of the app that a bot belongs to; "" if Slack does not say."""
+        try:
+            found = (await self._call("bots.info", bot=bot)).get("bot")
+        except SlackRefused as refused:
+            log.warning("%s", refused)
+            return ""
+        app = found.get("app_id") if isinstance(found, Mapping) else ""
+        return app if isinstance(app, str) else ""
 
     async def user(self, user: str) -> object:
         """A person, as Slack describes them; None for one that it does not know."""
