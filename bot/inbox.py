@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Coroutine, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from bot import approvers, edits, ids, modals, words
-from bot.approvers import Access, Person, Place, Refusal
+from bot.approvers import Refusal
 from bot.blocks import may_approve_by_word, shown_whole
+from bot.commands import Commands, Who
 from bot.facts import Posted, show
 from bot.heard import Amend, Configure, Decide, Edit, Ignore, Inbound, OpenModal, Origin, Prompt, Status, Stop
 from bot.ids import TaskRef, thread_of
@@ -43,15 +43,6 @@ log = logging.getLogger(__name__)
 REMEMBERED: Final = 2_000  # sessions whose requesters are kept in memory
 
 
-@dataclass(frozen=True, slots=True)
-class Who:
-    """A person at a place, under the settings of now."""
-
-    person: Person | None
-    place: Place | None
-    access: Access
-
-
 class Inbox:
     """Carries out what people did. What must be told to one person is returned, or whispered where nobody waits."""
 
@@ -65,6 +56,7 @@ class Inbox:
     ) -> None:
         self._engine, self._presenter, self._directory = engine, presenter, directory
         self._settings, self._api = settings, api
+        self._commands = Commands(engine, settings)
         self._requesters: dict[str, tuple[int, frozenset[str]]] = {}
         self._told: set[tuple[str, str, str]] = set()
         self._later: set[asyncio.Task[None]] = set()
@@ -304,30 +296,10 @@ class Inbox:
         """Carry out a slash command. Returns the private answer."""
         try:
             who = await self._who(command.origin)
-            return await self._configured(command, who)
+            return await self._commands.carry_out(command, who)
         except (StoreError, SlackUnreachable):
             log.exception("a command failed")
             return words.FAILED
-
-    async def _configured(self, command: Configure, who: Who) -> str:
-        channel, user = command.origin.channel, command.origin.user
-        match command.verb:
-            case "on" | "off":
-                if refusal := approvers.may_administer(who.person, who.place, who.access):
-                    return refusal.why
-                await self._settings.switch(channel, on=command.verb == "on", by=user, key=command.key)
-                return words.switched(command.verb == "on")
-            case "claim":
-                if refusal := approvers.may_claim(who.person, who.place, who.access):
-                    return refusal.why
-                claimed = await self._settings.claim(command.rest, user)
-                return words.CLAIMED if claimed else words.WRONG_CODE
-            case "status":
-                return words.standing(channel in who.access.channels, who.access.admins, who.access.approvers)
-            case "help":
-                return words.HELP
-            case verb:
-                return words.unknown_verb(verb)
 
     async def _who(self, origin: Origin) -> Who:
         person, place = await asyncio.gather(

@@ -16,8 +16,8 @@ from harness_core.ports import Clock, SessionStore
 class SettingsBook:
     """The access settings in force. Read anew at every question: another process may have changed them."""
 
-    def __init__(self, store: SessionStore, clock: Clock, given: Access) -> None:
-        self._store, self._clock = store, clock
+    def __init__(self, store: SessionStore, clock: Clock, given: Access, home: str) -> None:
+        self._store, self._clock, self.home = store, clock, home
         self._access = given
         self._seq = 0
         self.claim_code = "" if given.admins else secrets.token_hex(4)

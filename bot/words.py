@@ -58,12 +58,36 @@ HELP: Final = """\
 Mention me with what you want done; your replies in the thread need no mention. I ask before anything sensitive.
 
 In a thread: `!status` · `!stop` · `!approve ID` · `!reject ID why`
-Anywhere: `/harness on` · `/harness off` · `/harness status` · `/harness claim CODE` · `/harness help`"""
+Anywhere: `/harness on` · `/harness off` · `/harness status` · `/harness claim CODE` · `/harness help`
+What always runs: `/harness allowed list` · `/harness allowed revoke ID`"""
 
 # -- commands ----------------------------------------------------------------------------------------------------------
 
 CLAIMED: Final = "You administer me now. Type `/harness on` in a channel to switch me on there."
 WRONG_CODE: Final = "That is not the code. It stands in the log of whoever started me, and works once."
+
+
+NOTHING_ALLOWED: Final = "Nothing runs unasked by *always allow* in this channel's threads."
+ALLOWED: Final = "These run without asking, each in its own thread and exactly as it stands here:"
+ALLOWED_USAGE: Final = "Type `/harness allowed list` or `/harness allowed revoke ID`."
+
+
+def allowed(rule_id: str, tool: str, what: str, by: str, thread_ts: str) -> str:
+    """One rule that *always allow* left behind. tool and what are shown safely already, but not escaped."""
+    code = what.replace("`", "ˋ")  # a grave accent would end the code span; this one only looks like it
+    when = (
+        f", in the thread of <!date^{int(float(thread_ts))}^{{date_short_pretty}} {{time}}|{thread_ts}>"
+        if thread_ts
+        else ""
+    )
+    return f"• `#{rule_id}` {escape(tool)} `{escape(code)}` by <@{by}>{when}"
+
+
+def revoked(rule_id: str, threads: int) -> str:
+    """A rule was taken back."""
+    if not threads:
+        return f"There is no rule `#{escape(rule_id[:12])}` in this channel. `/harness allowed list` shows them."
+    return f"Taken back in {threads} thread{'s' if threads > 1 else ''}. The call asks again from now on."
 
 
 def switched(on: bool) -> str:

@@ -51,14 +51,32 @@ _WHERE = {
     "harness_core.steps": ["Expiry"],
     "harness_core.tools.spec": ["tool"],
 }
-_EVENTS = (
-    "Prompted PromptAmended RunStart ContextSize ReasonStart ReasonDelta ReasonEnd ModelFailed Inspected HookRuled "
-    "HITLPending HITLVoted HITLSubmitted HITLDecided RuleChanged ActionStart ToolCallStart ToolCallEnd ActionEnd "
-    "StopRequested RunEnd"
-).split()
+_EVENTS = [
+    "Prompted",
+    "PromptAmended",
+    "RunStart",
+    "ContextSize",
+    "ReasonStart",
+    "ReasonDelta",
+    "ReasonEnd",
+    "ModelFailed",
+    "Inspected",
+    "HookRuled",
+    "HITLPending",
+    "HITLVoted",
+    "HITLSubmitted",
+    "HITLDecided",
+    "RuleChanged",
+    "ActionStart",
+    "ToolCallStart",
+    "ToolCallEnd",
+    "ActionEnd",
+    "StopRequested",
+    "RunEnd",
+]
 _MODULE_OF = {name: module for module, names in {**_WHERE, "harness_core.events": _EVENTS}.items() for name in names}
 
-__all__ = sorted(_MODULE_OF)  # noqa: PLE0605
+__all__ = sorted(_MODULE_OF)
 
 
 def __getattr__(name: str) -> Any:

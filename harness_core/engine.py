@@ -208,7 +208,7 @@ class HarnessEngine:
     # -- configuration at run time -------------------------------------------------------------------------------------
 
     def set_hitl_enabled(self, enabled: bool) -> None:
-        """Switch approvals on or off. Off never widens what runs: what would ask is refused. Waiting tasks stay open."""
+        """Switch approvals on or off. Off never widens what runs: what would ask is refused. Waiting tasks stay."""
         self._hitl_enabled = enabled
         self._reconsider()
 

@@ -23,7 +23,7 @@ DEEPEST: Final = 50  # levels of nested arguments that are looked into; what lie
 
 # Prefixes that nothing else has: found anywhere, even glued to other text. The group is what stays visible.
 _DISTINCT: Final = (
-    r"(xox[a-z]-)(?:[\w%+/=-]|\.(?=xox[a-z]-)){6,}+",
+    r"(xox[a-z]-)(?>(?:[\w%+/=-]|\.(?=xox[a-z]-)){6,})",
     r"(xoxe\.xox[a-z]-)[\w%+/=-]{6,}+",
     r"(xapp-)[\w%+/=-]{6,}+",
     r"(hooks\.slack\.com/(?:services|workflows|triggers)/)[\w/%-]++",
@@ -59,13 +59,13 @@ _BEARER: Final = re.compile(r"(?i)(?<![a-z0-9])(bearer[ \t]{1,4})(?=[\w.~+/=-]{0
 _URL_PASSWORD: Final = re.compile(r"(://[^\s/@:?#\"'<>•]*+:)(?![$`])([^\s/?#\"'<>`$•]*)(?=@)")
 
 _LINE: Final = (
-    r"(?:(?:[\r\n \t]|\\[rn])(?:[+|>]|-(?!-)|-(?=-----END))?)++"  # line breaks, escaped ones, a diff's margin
+    r"(?>(?:(?:[\r\n \t]|\\[rn])(?:[+|>]|-(?!-)|-(?=-----END))?)+)"  # line breaks, escaped ones, a diff's margin
 )
 _PEM: Final = re.compile(
     r"(-----BEGIN [A-Z ]{0,30}PRIVATE KEY(?: BLOCK)?-----)"
-    rf"(?:{_LINE}(?:Proc-Type|DEK-Info|Version|Comment): [^\n\\]*+)*+"
-    rf"(?:{_LINE}[A-Za-z0-9+/=]{{16,}}+)++"
-    rf"(?:{_LINE}[A-Za-z0-9+/=]{{1,15}}+(?={_LINE}-----END))?+"
+    rf"(?>(?:{_LINE}(?:Proc-Type|DEK-Info|Version|Comment): [^\n\\]*+)*)"
+    rf"(?>(?:{_LINE}[A-Za-z0-9+/=]{{16,}}+)+)"
+    rf"(?>(?:{_LINE}[A-Za-z0-9+/=]{{1,15}}+(?={_LINE}-----END))?)"
 )
 
 # -- what is a secret because of its label -----------------------------------------------------------------------------
@@ -85,8 +85,8 @@ _FLAG: Final = re.compile(r"(?<![\w-])--([\w-]++)[ \t]++(?=[^\s-])", re.ASCII)
 
 _QUOTED: Final = {
     # In double quotes a shell still runs commands: those are structure.
-    '"': re.compile(r'(?:[^"\\`$\n]|\\.|\$(?![({]))*+'),
-    "'": re.compile(r"(?:[^'\\\n]|\\.)*+"),
+    '"': re.compile(r'(?>(?:[^"\\`$\n]|\\.|\$(?![({]))*)'),
+    "'": re.compile(r"(?>(?:[^'\\\n]|\\.)*)"),
 }
 _ESCAPED: Final = re.compile(r"(\\+[\"'])([^\"'\\\n]*+)")  # JSON inside a JSON string
 _BARE: Final = re.compile(r"[^\s\"'`$(){}\[\]<>,;&|\\]{1,64}+")  # the head is enough to judge by

@@ -188,6 +188,9 @@ class SessionStore(Protocol):
     async def sessions(self, prefix: str = "") -> Sequence[str]:
         """The ids of all journals that begin with prefix."""
 
+    async def find(self, kind: str, prefix: str = "") -> Sequence[Event]:
+        """All facts of a kind, in the journals whose ids begin with prefix; by journal, then in order."""
+
     def changed(self, told: Callable[[str, tuple[Event, ...]], None]) -> Unsubscribe:
         """Call `told(session_id, facts)` on the event loop after each append made through this store."""
 

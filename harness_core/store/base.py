@@ -46,6 +46,9 @@ class Disk(Protocol):
     def sessions(self, prefix: str) -> Sequence[str]:
         """The ids of all journals that begin with prefix, sorted."""
 
+    def find(self, kind: str, prefix: str) -> Sequence[tuple[str, StoredRow]]:
+        """(journal, row) of all rows of a kind in journals whose ids begin with prefix, in order."""
+
     def take(self, session_id: str, owner: str, now: float, beat: bool) -> int:
         """Take the lease and return its new fence, or 0 if another live owner has it. beat: write a heartbeat too."""
 
@@ -126,6 +129,11 @@ class BaseStore:
         """The ids of all journals that begin with prefix, sorted."""
         storable(prefix)
         return await self._submit(lambda disk: disk.sessions(prefix))
+
+    async def find(self, kind: str, prefix: str = "") -> Sequence[Event]:
+        """All facts of a kind, in the journals whose ids begin with prefix."""
+        found = await self._submit(lambda disk: disk.find(storable(kind), storable(prefix)))
+        return tuple(event for session_id, row in found for event in decode(self._codec, session_id, (row,)))
 
     # -- who is told ---------------------------------------------------------------------------------------------------
 

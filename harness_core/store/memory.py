@@ -72,6 +72,9 @@ class MemoryDisk:
     def sessions(self, prefix: str) -> Sequence[str]:
         return tuple(sorted(session_id for session_id in self._journals if session_id.startswith(prefix)))
 
+    def find(self, kind: str, prefix: str) -> Sequence[tuple[str, StoredRow]]:
+        return [(name, row) for name in self.sessions(prefix) for row in self._journals[name].rows if row.kind == kind]
+
     def take(self, session_id: str, owner: str, now: float, beat: bool) -> int:
         holder, fence = self._leases.get(session_id, (None, 0))
         if holder != owner and self._alive(holder, now):

@@ -53,7 +53,12 @@ def _journals(db: Database) -> None:
         db.execute(statement)
 
 
-STEPS: Final = {"001_journals": _journals}
+def _rules(db: Database) -> None:
+    # Of the kinds that people list across sessions. A full index by kind would cost every append a page.
+    db.execute("create index facts_rules on facts (kind, session_id, seq) where kind = 'RuleChanged'")
+
+
+STEPS: Final = {"001_journals": _journals, "002_rules": _rules}
 for _name, _step in STEPS.items():
     MIGRATIONS(name=_name)(_step)
 

@@ -34,6 +34,11 @@ _OPEN: Final = """
     select seq, at, run_id, key, kind, body from facts
     where session_id = ?1 and seq >= (select opens_at from sessions where session_id = ?1) order by seq
 """
+# Sorted by journal, so that those with the same beginning stand together; see `sessions`.
+_FIND: Final = """
+    select session_id, seq, at, run_id, key, kind, body from facts
+    where kind = ? and session_id >= ? order by session_id, seq
+"""
 _HOLDER: Final = """
     select fence, owner, beat_at from leases left join processes using (owner) where session_id = ?
 """
@@ -102,6 +107,11 @@ class SQLiteDisk:
         sql = "select session_id from sessions where session_id >= ? order by session_id"
         with closing(self._db.execute(sql, (prefix,))) as cursor:
             return tuple(session_id for (session_id,) in takewhile(lambda row: row[0].startswith(prefix), cursor))
+
+    def find(self, kind: str, prefix: str) -> Sequence[tuple[str, StoredRow]]:
+        with closing(self._db.execute(_FIND, (kind, prefix))) as cursor:
+            rows = takewhile(lambda row: row[0].startswith(prefix), cursor)
+            return [(session_id, StoredRow(*row)) for session_id, *row in rows]
 
     def take(self, session_id: str, owner: str, now: float, beat: bool) -> int:
         with self._writing():

@@ -8,7 +8,18 @@ from dataclasses import dataclass
 import pytest
 
 from harness_core.errors import LeaseLost, NewerFormat, StoreError
-from harness_core.events import FACTS, Codec, Event, Prompted, ReasonDelta, RunStart, StopRequested, ToolCallEnd
+from harness_core.events import (
+    FACTS,
+    Codec,
+    Event,
+    Prompted,
+    ReasonDelta,
+    RuleChanged,
+    RunStart,
+    StopRequested,
+    ToolCallEnd,
+)
+from harness_core.permissions.rule import PermissionRule
 from harness_core.store.memory import MemoryStore
 from harness_core.store.rows import OPENS
 from harness_core.testing import FakeClock
@@ -640,3 +651,20 @@ async def test_a_memory_store_with_a_heartbeat_holds_its_leases_until_it_stalls(
         assert not lease.valid()
         async with other.lease("s") as taken:
             assert taken is not None
+
+
+async def test_facts_of_a_kind_are_found_across_the_journals_that_begin_alike(store: Store):
+    rule = PermissionRule.allow("bash", "ls")
+    await store.append("slack:T:C1:2", [Prompted("hi"), RuleChanged("added", rule, "U2")])
+    await store.append("slack:T:C1:1", [RuleChanged("added", rule, "U1"), RuleChanged("removed", rule, "U1")])
+    await store.append("slack:T:C2:1", RuleChanged("added", rule, "U3"))
+
+    found = await store.find("RuleChanged", "slack:T:C1:")
+
+    assert [(f.session_id, f.seq, f.by) for f in found if isinstance(f, RuleChanged)] == [
+        ("slack:T:C1:1", 1, "U1"),
+        ("slack:T:C1:1", 2, "U1"),
+        ("slack:T:C1:2", 2, "U2"),
+    ]
+    assert await store.find("RuleChanged", "slack:T:C3") == ()
+    assert len(await store.find("RuleChanged")) == 4
