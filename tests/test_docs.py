@@ -1,0 +1,64 @@
+"""What the README says is true: its programs run, and everything people can name is in it."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bot import config
+from harness_core import events
+from harness_core.tools import BUILTIN
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text("utf-8")
+
+
+def test_the_library_example_runs_and_shows_what_it_says(tmp_path: Path) -> None:
+    (program,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=50)
+
+    assert done.returncode == 0, done.stderr
+    first, resumed = done.stdout.split("RunEnd\n")[:2]
+    assert first.split()[-1] == "HITLPending"
+    assert resumed.split()[:3] == ["RunStart", "HITLDecided", "ActionStart"]
+
+
+def test_every_event_is_documented() -> None:
+    missing = [kind.__name__ for kind in (*events.FACTS, *events.PASSING) if f"`{kind.__name__}`" not in README]
+
+    assert missing == []
+
+
+def test_every_setting_is_documented() -> None:
+    read = set(re.findall(r'"((?:SLACK|HARNESS|OPENAI)_[A-Z_]+)"', inspect.getsource(config)))
+
+    assert read
+    assert [name for name in sorted(read) if f"`{name}`" not in README] == []
+
+
+@pytest.mark.parametrize("verb", re.findall(r'case ((?:"[a-z]+"(?: \| )?)+)', (ROOT / "bot/commands.py").read_text()))
+def test_every_command_is_documented(verb: str) -> None:
+    for word in re.findall(r'"([a-z]+)"', verb):
+        assert f"/harness {word}" in README
+
+
+def test_every_tool_that_writes_has_a_stance() -> None:
+    samples = {
+        "read": {"path": "a"},
+        "ls": {},
+        "write": {"path": "a", "content": "b"},
+        "edit": {"path": "a", "old": "b", "new": "c"},
+        "bash": {"command": "ls"},
+    }
+    for name, tool in BUILTIN.items():
+        args = samples[name]  # a new tool needs a sample here, and so somebody who thinks about it
+        assert tool.check(args) == ""
+        assert tool.subject(args)
+        assert tool.read_only(args) == (name in ("read", "ls"))
+        assert tool.repeatable(args) == (name in ("read", "ls"))
