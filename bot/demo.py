@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from html import unescape
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -14,6 +16,7 @@ from bot.config import Settings
 from bot.local import LocalWorkspace, people
 
 PATIENCE: Final = 30.0  # seconds that any one thing may take
+_NAMES: Final = {people.ADA: "Ada", people.BOT_USER: "harness"}
 PROMPT: Final = "@harness run `echo hello from the harness`"
 
 Message = Mapping[str, Any]
@@ -35,7 +38,7 @@ async def _played(slack: LocalWorkspace, say: Callable[[str], None]) -> bool:
     say(f"Ada, in #general:  {PROMPT}")
     asked = await slack.say(people.ADA, people.GENERAL, PROMPT)
     card = await _next(slack, asked["ts"], lambda m: bool(_buttons(m)))
-    say(f"harness, a card:   {card['text']}")
+    say(f"harness, a card:   {_plain(card['text'])}")
     say(f"                   [{'] ['.join(label for _, label in _buttons(card))}]")
 
     say("Ada clicks:        [Approve]")
@@ -44,10 +47,10 @@ async def _played(slack: LocalWorkspace, say: Callable[[str], None]) -> bool:
         say(f"… the click failed: {clicked.error}")
         return False
     answer = await _next(slack, asked["ts"], lambda m: m["ts"] != card["ts"] and "hello from" in m["text"])
-    for number, line in enumerate(answer["text"].splitlines()):
+    for number, line in enumerate(_plain(answer["text"]).splitlines()):
         say(f"{'harness:' if number == 0 else '':<19}{line}")
     decided = await _next(slack, asked["ts"], lambda m: m["ts"] == card["ts"] and not _buttons(m))
-    say(f"the card now:      {decided['text']}")
+    say(f"the card now:      {_plain(decided['text'])}")
     return True
 
 
@@ -61,6 +64,12 @@ async def _next(slack: LocalWorkspace, thread: str, wanted: Callable[[Message], 
     message = await slack.wait_for(found, timeout=PATIENCE)
     assert message is not None
     return message
+
+
+def _plain(text: str) -> str:
+    """Slack's markup as a terminal shows it: names for ids, moments in words, entities decoded."""
+    named = re.sub(r"<@([A-Z0-9]+)>", lambda found: "@" + _NAMES.get(found[1], found[1]), text)
+    return unescape(re.sub(r"<!date\^[^|>]*\|([^>]*)>", r"\1", named))
 
 
 def _buttons(message: Message) -> Sequence[tuple[str, str]]:

@@ -31,7 +31,7 @@ class Pages:
         """One connection from hello to its end."""
         user = self._who(request.query.get("as", ""))
         number = request.query.get("number", "0")
-        reader = Reader(self._world, user, request.query.get("epoch", ""), int(number) if number.isdigit() else 0)
+        reader = Reader(self._world, user, request.query.get("epoch", ""), int(number) if number.isdecimal() else 0)
         socket = web.WebSocketResponse(heartbeat=rules.PAGE_HEARTBEAT_SECONDS, timeout=1.0)
         await socket.prepare(request)
         self._open.add(socket)
