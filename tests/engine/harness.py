@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from harness_core.engine import HarnessEngine
-from harness_core.events import Event
+from harness_core.events import Event, Prompted
 from harness_core.ports import ChatModel, SessionStore, Tool
 from harness_core.store.memory import MemoryStore
 from harness_core.testing import FakeClock
@@ -57,3 +58,18 @@ def only(events: Sequence[Event], kind: type[Event]) -> Any:
     """The one event of a kind."""
     (event,) = [e for e in events if isinstance(e, kind)]
     return event
+
+
+async def until(holds: Callable[[], Awaitable[Any]]) -> None:
+    """Give others their turn until this holds."""
+    while not await holds():  # noqa: ASYNC110 (what another engine does, nobody here is told of)
+        await asyncio.sleep(0)
+
+
+async def prompted(store: SessionStore, text: str, session_id: str = "s") -> None:
+    """Wait until this prompt is stored."""
+
+    async def is_there() -> bool:
+        return text in [e.text for e in await store.read(session_id) if isinstance(e, Prompted)]
+
+    await until(is_there)
