@@ -165,7 +165,7 @@ def _footer(card: Card) -> Block:
         more = max(card.state.wants - len(card.state.votes), 1)
         parts.insert(0, f"approved by {_people(card.state.votes)}, {more} more needed")
     if card.of > 1:
-        parts.append("nothing runs until all are decided")
+        parts.append((f"{card.decided} decided · " if card.decided else "") + "nothing runs until all are decided")
     parts.append(f"#{escape(card.task.short_id)}")
     if card.task.expires_at is not None and 0 < card.task.expires_at < _LAST_DATE:
         parts.append(f"expires {_date(card.task.expires_at, '{date_short_pretty} {time}')}")

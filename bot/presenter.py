@@ -26,7 +26,7 @@ from bot.slack_api import SlackApi, SlackRefused, SlackUnreachable
 from bot.story import Story, Withdrawn, told
 from bot.view import Answer, Card, Waiting
 from bot.words import WITHDRAWN
-from harness_core.errors import HarnessError
+from harness_core.errors import HarnessError, NewerFormat, StoreError
 from harness_core.events import Event
 from harness_core.ports import Clock, SessionStore, ToolSpec
 from harness_core.types import canonical, digest
@@ -36,6 +36,7 @@ log = logging.getLogger(__name__)
 CALM: Final = 1.0  # seconds that a mood must last before it becomes a reaction: a quick run needs none
 RETRY: Final = 3.0  # seconds until another look, after Slack failed or while another process renders
 REMEMBERED: Final = 1_000  # sessions whose posts are kept in memory
+MARK: Final = "harness_post"
 GONE: Final = frozenset({"message_not_found", "cant_update_message"})
 
 
@@ -47,6 +48,15 @@ class Draft:
     message: Mapping[str, Any]
     urgency: Urgency
     card: Card | None = None
+
+    @property
+    def marked(self) -> Mapping[str, Any]:
+        """The message with what it can be found again by. A text comes back from Slack as another text: links are
+        marked, emoji are named, and two answers may say the same. Everybody in the workspace can read the mark.
+        """
+        if self.card:
+            return self.message  # its block_id names it
+        return {**self.message, "metadata": {"event_type": MARK, "event_payload": {"post": self.post}}}
 
     @property
     def digest(self) -> str:
@@ -73,8 +83,9 @@ class Presenter:
         self._dirty: set[str] = set()
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._posts: dict[str, Posts] = {}
-        self._moods: dict[str, tuple[str, str]] = {}
+        self._moods: dict[str, Mapping[str, str]] = {}
         self._moody: dict[str, asyncio.Task[None]] = {}
+        self._looking_up: set[asyncio.Task[None]] = set()
         self._forget = store.changed(self._changed)
 
     # -- waking --------------------------------------------------------------------------------------------------------
@@ -100,7 +111,7 @@ class Presenter:
     async def close(self) -> None:
         """Stop rendering; what is missing is rendered by whoever starts next."""
         self._forget()
-        tasks = [*self._tasks.values(), *self._moody.values()]
+        tasks = [*self._tasks.values(), *self._moody.values(), *self._looking_up]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -128,7 +139,10 @@ class Presenter:
         """Whether the thread is up to date now; a display must never bring anything else down."""
         try:
             return await self.sync(session_id)
-        except SlackUnreachable as error:
+        except NewerFormat as error:
+            log.error("session %s cannot be shown: %s", session_id, error)
+            return True
+        except (SlackUnreachable, StoreError) as error:
             log.warning("session %s is shown later: %s", session_id, error)
             return False
         except HarnessError as error:
@@ -170,14 +184,16 @@ class Presenter:
             posts = await self.posts(session_id)
             story = told(session_id, await self._store.read(session_id, posts.upto))
             story = await self._completed(story)
+            whole = True
             for draft in drafts(story):
-                await self._show(session_id, thread, draft)
+                whole = await self._shown(session_id, thread, draft) and whole
             for post, says in story.says.items():
                 if isinstance(says, Withdrawn):
                     await self._tell(session_id, thread, post, says)
         settled = await self._reacted(session_id, story)
-        if story.over and settled and story.seq > posts.upto and session_id not in self._dirty:
+        if story.over and whole and settled and story.seq > posts.upto and session_id not in self._dirty:
             await self._note(session_id, Rendered(story.seq))
+            self._moods.pop(session_id, None)
         return True
 
     async def _completed(self, story: Story) -> Story:
@@ -191,7 +207,10 @@ class Presenter:
         deciders = sorted(
             one for one in access.admins | access.approvers if ids.is_slack_id(one) and one != "requester"
         )
-        await self._directory.prepare(deciders[:20])
+        # In the background: a card does not wait for it.
+        task = asyncio.create_task(self._directory.prepare(deciders[:20]))
+        self._looking_up.add(task)
+        task.add_done_callback(self._looking_up.discard)
         completed = {
             mark: replace(
                 card,
@@ -206,6 +225,15 @@ class Presenter:
         spec = self._spec(card.task.tool_name)
         return spec is not None and edit_form(card, spec.schema) is not None
 
+    async def _shown(self, session_id: str, thread: Thread, draft: Draft) -> bool:
+        """Whether a message stands as it should. One that Slack refuses does not keep the others waiting."""
+        try:
+            await self._show(session_id, thread, draft)
+        except SlackRefused as refused:
+            log.error("%s of session %s cannot be shown: %s", draft.post, session_id, refused)
+            return False
+        return True
+
     async def _show(self, session_id: str, thread: Thread, draft: Draft) -> None:
         posts = await self.posts(session_id)
         post, wanted = posts.by_id.get(draft.post), draft.digest
@@ -218,7 +246,7 @@ class Presenter:
         elif post.digest == wanted:
             return
         if post is None or not post.ts:
-            ts = await self._api.post(thread.channel, thread.ts, draft.message, draft.urgency)
+            ts = await self._api.post(thread.channel, thread.ts, draft.marked, draft.urgency)
             await self._note(session_id, Posted(draft.post, wanted, ts))
         elif post.digest != wanted:
             await self._update(session_id, thread, draft, post, wanted)
@@ -251,10 +279,13 @@ class Presenter:
     # -- reactions -----------------------------------------------------------------------------------------------------
 
     async def _reacted(self, session_id: str, story: Story) -> bool:
-        """Whether the prompt shows the mood; if not, it will, once the mood has lasted."""
-        shown = (await self.posts(session_id)).reactions.get(story.prompt_ts, "")
-        self._moods[session_id] = (story.prompt_ts, story.mood)
-        if not story.prompt_ts or shown == story.mood:
+        """Whether the prompts show the mood; if not, they will, once it has lasted. Only the newest run's has one."""
+        shown = (await self.posts(session_id)).reactions
+        moods = {ts: "" for ts, name in shown.items() if name}
+        if story.prompt_ts:
+            moods[story.prompt_ts] = story.mood
+        self._moods[session_id] = moods
+        if all(shown.get(ts, "") == mood for ts, mood in moods.items()):
             return True
         if session_id not in self._moody:
             self._moody[session_id] = asyncio.create_task(self._react(session_id), name=f"mood {session_id}")
@@ -263,14 +294,10 @@ class Presenter:
     async def _react(self, session_id: str) -> None:
         """A mood that passes quickly costs no call, and no mood ever keeps a card waiting."""
         try:
-            if self._moods[session_id][1]:
+            if any(self._moods[session_id].values()):
                 await self._clock.sleep(CALM)
-            ts, mood = self._moods[session_id]
-            shown = (await self.posts(session_id)).reactions.get(ts, "")
-            thread = thread_of(session_id)
-            if thread and shown != mood:
-                await self._change(thread, ts, shown, mood)
-                await self._note(session_id, Reacted(ts, mood))
+            for ts, mood in self._moods.get(session_id, {}).items():
+                await self._change(session_id, ts, mood)
         except HarnessError as error:  # a reaction is decoration
             log.warning("no reaction: %s", error)
             return
@@ -278,11 +305,18 @@ class Presenter:
             del self._moody[session_id]
         self.wake(session_id)
 
-    async def _change(self, thread: Thread, ts: str, shown: str, mood: str) -> None:
-        if shown:
-            await self._api.react(thread.channel, ts, shown, add=False)
-        if mood:
-            await self._api.react(thread.channel, ts, mood, add=True)
+    async def _change(self, session_id: str, ts: str, mood: str) -> None:
+        thread, shown = thread_of(session_id), (await self.posts(session_id)).reactions.get(ts, "")
+        if thread is None or shown == mood:
+            return
+        try:
+            if shown:
+                await self._api.react(thread.channel, ts, shown, add=False)
+            if mood:
+                await self._api.react(thread.channel, ts, mood, add=True)
+        except SlackRefused as refused:  # it would again, and nothing must wait for a decoration
+            log.warning("no reaction: %s", refused)
+        await self._note(session_id, Reacted(ts, mood))
 
     async def _note(self, session_id: str, fact: Event, *, key: str | None = None) -> None:
         await self._store.append(show(session_id), replace(fact, at=self._clock.now()), key=key)
@@ -303,11 +337,11 @@ def drafts(story: Story) -> Sequence[Draft]:
 
 
 def _is(message: Mapping[str, Any], draft: Draft) -> bool:
-    """Whether a message of the thread is this draft: a card by its block_id, a text by its words."""
+    """Whether a message of the thread is this draft: a card by its block_id, a text by its mark."""
     if not (message.get("bot_id") or message.get("app_id")):
         return False
     if draft.card is None:
-        return bool(message.get("text") == draft.message.get("text"))
+        return bool(message.get("metadata") == draft.marked["metadata"])
     blocks = message.get("blocks")
     names = [ids.card_named(str(block.get("block_id", ""))) for block in blocks] if isinstance(blocks, list) else []
     return any(name is not None and draft.card.task.fingerprint.startswith(name[0]) for name in names)

@@ -23,7 +23,7 @@ LONGEST_WAIT: Final = 60.0  # seconds; Slack has been seen to ask for 30
 TIMEOUT: Final = 20  # seconds for one call
 # these take no JSON
 READS: Final = frozenset({"bots.info", "users.info", "conversations.info", "conversations.replies"})
-REPLIES: Final = 200  # messages of a thread that are searched for one of ours
+REPLIES: Final = 200  # messages of one page of a thread
 
 
 class SlackRefused(HarnessError):
@@ -100,7 +100,9 @@ class SlackApi:
         """Post into a thread. Its ts. Raises SlackUnreachable if nobody knows whether it stands there."""
         await self._pace(channel).turn(urgency)
         reply = await self._call("chat.postMessage", channel=channel, thread_ts=thread_ts, **_masked(message))
-        return str(reply["ts"])
+        if not isinstance(ts := reply.get("ts"), str) or not ts:
+            raise SlackUnreachable("chat.postMessage: an answer that cannot be read")
+        return ts
 
     async def update(self, channel: str, ts: str, message: Mapping[str, Any]) -> None:
         """Draw a message anew. Doing so twice is as good as once, so an unknown outcome is tried again."""
@@ -116,9 +118,25 @@ class SlackApi:
             log.warning("a private notice was not delivered: %s", error)
 
     async def replies(self, channel: str, thread_ts: str) -> Sequence[Mapping[str, Any]]:
-        """The newest messages of a thread, our own among them."""
-        reply = await self._call("conversations.replies", again=True, channel=channel, ts=thread_ts, limit=REPLIES)
-        return list(reply.get("messages", ()))
+        """The messages of a thread, the oldest first, our own with their metadata."""
+        found: list[Mapping[str, Any]] = []
+        page: dict[str, str] = {}
+        while True:
+            reply = await self._call(
+                "conversations.replies",
+                again=True,
+                channel=channel,
+                ts=thread_ts,
+                limit=REPLIES,
+                include_all_metadata="true",
+                **page,
+            )
+            messages, more = reply.get("messages"), reply.get("response_metadata")
+            found += [m for m in messages if isinstance(m, Mapping)] if isinstance(messages, list) else []
+            cursor = more.get("next_cursor") if isinstance(more, Mapping) else ""
+            if not isinstance(cursor, str) or not cursor:
+                return found
+            page = {"cursor": cursor}
 
     async def react(self, channel: str, ts: str, name: str, *, add: bool) -> None:
         """Add or remove a reaction. That it is (or is not) there already is as good."""
@@ -161,7 +179,7 @@ class SlackApi:
         response = error.response
         code, status = str(response.get("error", "") or ""), int(getattr(response, "status_code", 0) or 0)
         if status == 429 or code == "ratelimited":
-            wait = min(float(response.headers.get("Retry-After", 1) or 1), LONGEST_WAIT)
+            wait = _asked_wait(response.headers)
             log.warning("Slack puts %s off for %.0f s", method, wait)
             if method == "chat.postMessage":
                 self._pace(channel).hold(wait)
@@ -181,6 +199,15 @@ class SlackApi:
 
 def _backoff(attempt: int) -> float:
     return min(0.5 * float(2 ** (attempt - 1)), 5.0)
+
+
+def _asked_wait(headers: Mapping[str, Any]) -> float:
+    """The seconds that Slack asks for. It may answer anything, so what cannot be read is a second."""
+    try:
+        wait = float(headers.get("Retry-After", 1))
+    except (TypeError, ValueError):
+        return 1.0
+    return min(wait, LONGEST_WAIT) if wait >= 0 else 1.0
 
 
 def _masked(message: Mapping[str, Any]) -> dict[str, Any]:

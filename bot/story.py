@@ -15,6 +15,7 @@ from harness_core.events import (
     HITLDecided,
     HITLPending,
     HITLSubmitted,
+    PromptAmended,
     Prompted,
     ReasonEnd,
     RunEnd,
@@ -42,8 +43,8 @@ class Story:
     """Everything to show: cards by fingerprint, all else by the id of its post. Cards carry no approvers yet.
 
     since: the fact that a card, or what is said, came with; it gives the order in the thread.
-    prompt_ts: the message that began the newest run. mood: the reaction that it should have. over: the last fact is
-    the end of a run, so that nothing before it changes any more. seq: of the last fact.
+    prompt_ts: the message that began the newest run. mood: the reaction that it should have. over: no run goes
+    on and no prompt waits, so that nothing that came before changes any more. seq: of the last fact.
     """
 
     cards: Mapping[str, Card] = field(default_factory=dict)
@@ -93,7 +94,7 @@ class _Teller:
         waiting = any(isinstance(card.state, Waiting) for card in cards.values())
         mood = ("hourglass_flowing_sand" if waiting else "eyes") if self._running else ""
         ts = self._prompt.ref.rpartition(":")[2] if self._prompt else ""
-        return Story(cards, self._since, self._says, ts, mood, not self._running, self._seq)
+        return Story(cards, self._since, self._says, ts, mood, not self._running and not self._inbox, self._seq)
 
     def add(self, fact: Event) -> None:
         self._seq = fact.seq or self._seq
@@ -101,6 +102,8 @@ class _Teller:
             case Prompted():
                 self._prompts[fact.ref] = fact
                 self._inbox.append(fact)
+            case PromptAmended(text=None):
+                self._inbox = [p for p in self._inbox if p.ref != fact.ref]
             case RunStart() if not self._running:
                 self._running = True
                 self._prompt = min(self._inbox, key=lambda p: (p.sent_at, p.seq or 0), default=None)
@@ -172,7 +175,8 @@ class _Teller:
         card = Card(
             session_id, one.task, batch.index(one) + 1, len(batch), alike, (), one.says, approved_args=_edit(one)
         )
-        return replace(card, state=_state(one, sum(1 for other in batch if _waits(other))))
+        undecided = sum(1 for other in batch if _waits(other))
+        return replace(card, decided=len(batch) - undecided, state=_state(one, undecided))
 
     @staticmethod
     def _run_batch(one: _Asked) -> tuple[str, int]:

@@ -69,7 +69,8 @@ State = Waiting | Decided | Ran | Closed | Lapsed
 class Card:
     """All that drawing one task needs.
 
-    index, of: its place among the tasks of the batch, from 1. alike: (k, n) if n of them would do the same.
+    index, of: its place among the tasks of the batch, from 1. decided: how many of those are.
+    alike: (k, n) if n of them would do the same.
     approvers: whom to mention, on the first card of a batch only. approved_args: what an edit made of the arguments.
     revision: how often the card was drawn before. features: what may be offered beyond deciding.
     """
@@ -79,6 +80,7 @@ class Card:
     index: int = 1
     of: int = 1
     alike: tuple[int, int] | None = None
+    decided: int = 0
     approvers: tuple[str, ...] = ()
     agent_says: str = ""
     state: State = Waiting()
