@@ -173,7 +173,7 @@ class _Teller:
         same = [other for other in batch if _effect(other) == _effect(one)]
         alike = (same.index(one) + 1, len(same)) if len(same) > 1 else None
         card = Card(
-            session_id, one.task, batch.index(one) + 1, len(batch), alike, (), one.says, approved_args=_edit(one)
+            session_id, one.task, batch.index(one) + 1, len(batch), alike, agent_says=one.says, approved_args=_edit(one)
         )
         undecided = sum(1 for other in batch if _waits(other))
         return replace(card, decided=len(batch) - undecided, state=_state(one, undecided))
