@@ -73,11 +73,12 @@ def next_step(trace: Trace, policy: Policy, now: float) -> Step:
 
 def needs_start(step: Step, run: Run | None, started: bool) -> bool:
     """Whether the run must record that it goes on before it does this step: after a suspension, and (not `started`)
-    when somebody else did the step before. What only closes a suspended run needs no start.
+    when somebody else did the step before. What only closes a run needs no start; else a run that kills whoever takes
+    it over could never be given up.
     """
-    if run is None or isinstance(step, (Begin, Rest, Settle)):
+    if run is None or isinstance(step, (Begin, Rest, Settle, End)):
         return False
-    return not isinstance(step, End) if run.suspended else not started
+    return run.suspended or not started
 
 
 def _stopped(trace: Trace, run: Run) -> End:
