@@ -168,7 +168,8 @@ class SlackApi:
                 if attempt == TRIES:
                     raise SlackUnreachable(f"{method}: {type(error).__name__}") from error
                 await asyncio.sleep(_backoff(attempt))
-            except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
+            # An answer that is no JSON object makes slack_sdk stumble over its own `.get`.
+            except (aiohttp.ClientError, TimeoutError, OSError, ValueError, AttributeError) as error:
                 if not again or attempt == TRIES:
                     raise SlackUnreachable(f"{method}: {type(error).__name__}") from error
                 await asyncio.sleep(_backoff(attempt))
@@ -177,7 +178,8 @@ class SlackApi:
     async def _put_off(self, method: str, error: SlackApiError, attempt: int, channel: str, again: bool) -> None:
         """Wait before another attempt, or raise what stands in the way."""
         response = error.response
-        code, status = str(response.get("error", "") or ""), int(getattr(response, "status_code", 0) or 0)
+        data = response.data if isinstance(response.data, dict) else {}
+        code, status = str(data.get("error", "") or ""), int(getattr(response, "status_code", 0) or 0)
         if status == 429 or code == "ratelimited":
             wait = _asked_wait(response.headers)
             log.warning("Slack puts %s off for %.0f s", method, wait)
@@ -191,7 +193,7 @@ class SlackApi:
         elif not code:
             raise SlackUnreachable(f"{method}: an answer that cannot be read (HTTP {status})") from error
         else:
-            raise SlackRefused(method, code, str(response.get("needed", "") or "")) from error
+            raise SlackRefused(method, code, str(data.get("needed", "") or "")) from error
 
     def _pace(self, channel: str) -> Pace:
         return self._paces.setdefault(channel, Pace(time.monotonic))
