@@ -1,4 +1,4 @@
-"""Clicks that come at once, twice, late, early, forged, or from elsewhere: one decision, and nobody left without a word."""
+"""Clicks at once, twice, late, early, forged, or from elsewhere: one decision, and nobody is left without a word."""
 
 from __future__ import annotations
 

@@ -1,0 +1,64 @@
+"""A process that plays a conversation and kills itself at a chosen moment: `killed.py FOLDER WHERE`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any, NoReturn
+
+from bot.local import people
+from harness_core.ports import ToolContext
+from harness_core.testing import RecordingTool, ScriptedModel, call
+from harness_core.types import Args, ToolResult
+from tests.acceptance.desk import Desk
+
+ANSWER = "All done."
+
+
+def script() -> ScriptedModel:
+    """What the model says, whichever process asks it."""
+    return ScriptedModel(call("change", a=1), ANSWER)
+
+
+def tool(folder: Path) -> RecordingTool:
+    """A tool that writes every run down, so that runs can be counted across processes."""
+    return RecordingTool("change", ledger=folder / "runs.jsonl")
+
+
+def die() -> NoReturn:
+    os.kill(os.getpid(), signal.SIGKILL)
+    raise AssertionError("still alive")
+
+
+class Deadly(RecordingTool):
+    """A tool whose process dies after the effect and before the result."""
+
+    async def run(self, args: Args, context: ToolContext) -> ToolResult:
+        await super().run(args, context)
+        die()
+
+
+async def play(folder: Path, where: str) -> None:
+    change: Any = tool(folder) if where != "in the tool" else Deadly("change", ledger=folder / "runs.jsonl")
+    async with Desk(folder, script(), [change]) as desk:
+        if where == "acknowledged":
+            desk.slack.hold("chat.postMessage")
+        if where == "posted":
+            desk.slack.fail("chat.postMessage", after_effect=True)
+        ts = await desk.ask("change it", people.BEN)
+        print(ts, flush=True)
+        if where == "acknowledged":
+            await desk.slack.wait_for(lambda s: any(entry["kind"] == "ack" for entry in s.log))
+            die()
+        card = await desk.card(ts)
+        if where == "in the tool":
+            await desk.click(card, "approve")
+            await asyncio.get_running_loop().create_future()
+        die()
+
+
+if __name__ == "__main__":
+    asyncio.run(play(Path(sys.argv[1]), sys.argv[2]))
