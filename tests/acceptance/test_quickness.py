@@ -1,0 +1,152 @@
+"""Slack's slowness is not the agent's, a quick conversation costs few calls, and what was acknowledged is on disk."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from bot.facts import CODEC
+from bot.local import people
+from harness_core.errors import StoreError
+from harness_core.events import Event, Prompted
+from harness_core.store.sqlite import SQLiteStore
+from harness_core.testing import Milestones, RecordingTool, ScriptedModel, call
+from tests.acceptance.desk import CHANNEL, Desk, clock_of_today, reading
+
+START = ("auth.test", "bots.info", "apps.connections.open")
+
+
+async def test_a_click_runs_its_tool_while_slack_answers_nothing(tmp_path: Path) -> None:
+    change = RecordingTool("change")
+    async with Desk(tmp_path, ScriptedModel(call("change", a=1), "done"), [change]) as desk:
+        ts = await desk.ask("change it")
+        card = await desk.card(ts)
+        gates = [desk.slack.hold(f"chat.{verb}") for verb in ("postMessage", "update", "postEphemeral")]
+
+        assert (await desk.click(card, "approve")).ok
+        await change.started.reach(1)
+        await desk.bot.engine.idle()
+
+        assert desk.texts(ts) == []
+        for gate in gates:
+            gate.set()
+        await desk.answer(ts, "done")
+        await desk.card(ts, showing="ran")
+
+
+async def test_a_channel_that_slack_holds_up_does_not_hold_up_another(tmp_path: Path) -> None:
+    async with Desk(tmp_path, ScriptedModel("done"), []) as desk:
+        first = await desk.ask("one")
+        await desk.answer(first, "done")
+        desk.slack.fail("chat.postMessage", retry_after=5)
+        second = await desk.ask("two")
+        await desk.slack.wait_for(lambda s: [c for c in s.calls if c.error == "ratelimited"])
+
+        third = await desk.ask("three", channel=people.OPS)
+
+        await desk.answer(third, "done", people.OPS)
+        assert desk.texts(second) == []
+
+
+async def test_a_quick_cycle_makes_six_calls_at_most_and_keeps_its_connections(tmp_path: Path) -> None:
+    change = RecordingTool("change")
+    model = ScriptedModel(call("change", a=1), "done")
+    async with Desk(tmp_path, model, [change], clock=clock_of_today()) as desk:
+        ts = await desk.ask("change it")
+        await desk.click(await desk.card(ts), "approve")
+        await desk.answer(ts, "done")
+        await desk.card(ts, showing="ran")
+        await desk.settled()
+
+        made = [c for c in desk.slack.calls if c.method not in START]
+        assert len(made) <= 6, [c.method for c in made]
+        assert len({c.connection for c in made}) <= 2
+        assert not [c for c in made if not c.ok]
+
+
+async def test_a_card_does_not_wait_for_what_people_are_looked_up_for(tmp_path: Path) -> None:
+    async with Desk(
+        tmp_path, ScriptedModel(call("change", a=1)), [RecordingTool("change")], approvers=frozenset({people.CLEO})
+    ) as desk:
+        ts = await desk.ask("hello", people.BEN)
+        await desk.slack.wait_for(lambda _: desk.calls("users.info"))
+        await desk.card(ts)
+        desk.slack.hold("users.info")
+        await desk.bot.directory.prepare([people.BEN])  # known by now: asks nothing
+
+        other = await desk.ask("hello", people.BEN)
+
+        assert "please decide" in reading(await desk.card(other))
+
+
+class Watched(SQLiteStore):
+    """A store that notes how far Slack's log was when a prompt was stored, and that may fail."""
+
+    seen: list[int]
+    failed: Milestones
+    desk: Desk
+    failures = 0
+
+    async def append(self, session_id: str, events: Any, **how: Any) -> tuple[Event, ...]:
+        if isinstance(events, Prompted) and self.failures:
+            self.failures -= 1
+            self.failed.add()
+            raise StoreError("the disk is full")
+        stored = await super().append(session_id, events, **how)
+        if isinstance(events, Prompted) and stored:
+            self.seen.append(len(self.desk.slack.log))
+        return stored
+
+
+def watched(tmp_path: Path) -> tuple[Desk, Watched]:
+    store = Watched(tmp_path / "harness.db", codec=CODEC)
+    desk = Desk(tmp_path, ScriptedModel("done"), [], store=store)
+    store.seen, store.failed, store.desk = [], Milestones(), desk
+    return desk, store
+
+
+async def test_a_message_is_on_disk_before_it_is_acknowledged(tmp_path: Path) -> None:
+    desk, store = watched(tmp_path)
+    async with desk:
+        ts = await desk.ask("hello")
+        await desk.answer(ts, "done")
+        await desk.slack.wait_for(lambda s: len([e for e in s.log if e["kind"] == "ack"]) >= 2)
+
+        acknowledged = [place for place, entry in enumerate(desk.slack.log) if entry["kind"] == "ack"]
+        assert len(store.seen) == 1
+        assert store.seen[0] <= acknowledged[0]
+    await store.close()
+
+
+async def test_a_message_that_could_not_be_stored_is_not_acknowledged_and_comes_again(tmp_path: Path) -> None:
+    desk, store = watched(tmp_path)
+    store.failures = 2  # the message, and its twin as a mention
+    async with desk:
+        ts = await desk.ask("hello")
+        await store.failed.reach(2)
+        assert desk.thread(ts) == []
+
+        desk.slack.redeliver_now()
+
+        await desk.answer(ts, "done")
+        assert len(await desk.facts(ts, Prompted)) == 1
+        await desk.slack.wait_for(lambda s: not s.world.hub.pending)
+        await desk.settled()
+        assert desk.texts(ts) == ["done"]
+        kinds = [entry["kind"] for entry in desk.slack.log]
+        assert kinds.index("ack") > kinds.index("retry")
+    await store.close()
+
+
+async def test_a_hundred_messages_at_once_are_each_answered_once(tmp_path: Path) -> None:
+    model = ScriptedModel("done")
+    async with Desk(tmp_path, model, []) as desk:
+        first = [await desk.ask(f"number {n}", channel=CHANNEL) for n in range(100)]
+
+        await model.asked.reach(100)
+        await asyncio.gather(*(desk.bot.store.last_seq(desk.session(ts)) for ts in first))
+        await desk.bot.engine.idle()
+
+        assert [len(await desk.facts(ts, Prompted)) for ts in first] == [1] * 100
+        assert len(model.requests) == 100
