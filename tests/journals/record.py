@@ -1,0 +1,229 @@
+"""Records the golden journals of a release: `python -m tests.journals.record v0.2`.  What is there is never edited.
+
+A journal is a file of lines {seq, at, run_id, key, kind, body}; beside it lies what it adds up to, as JSON.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import tempfile
+from collections.abc import Awaitable, Callable, Sequence
+from itertools import count
+from pathlib import Path
+from typing import Any, Final
+
+from harness_core.engine import HarnessEngine
+from harness_core.errors import ModelError
+from harness_core.events import Codec, Event, HITLVoted
+from harness_core.handle import HITL
+from harness_core.hitl import Approve, Decision, HITLDecision
+from harness_core.hooks import Rewrite
+from harness_core.permissions.rule import PermissionRule
+from harness_core.session import Trace, fold
+from harness_core.steps import Expiry
+from harness_core.store.memory import MemoryStore
+from harness_core.testing import Attempts, FakeClock, RecordingTool, ScriptedModel, call
+from harness_core.types import Inspection, ToolCall
+
+HERE: Final = Path(__file__).parent
+
+
+class Clamp:
+    """Rewrites what is too much."""
+
+    rule_class = "budget"
+
+    def before_tool(self, trace: Trace, made: ToolCall) -> Rewrite | None:
+        return Rewrite({**made.args, "n": 50}, "at most 50") if made.args.get("n", 0) > 50 else None
+
+
+class Recording:
+    """One session of one engine, on a clock that nobody waits for."""
+
+    def __init__(self, folder: Path, *script: Any, hold: Any = None, **options: Any) -> None:
+        ids = count(1)
+        self.store, self.clock = MemoryStore(), FakeClock(auto=True)
+        self.held = RecordingTool("held", read_only=True, hold=hold)
+        tools = [
+            RecordingTool("look", read_only=True, repeatable=True, result="it is 0"),
+            RecordingTool("change", result=lambda args: f"it is {args.get('n')}"),
+            RecordingTool("edit", inspect=lambda args: Inspection("-a\n+b", "diff", ("/ws/a",), digests=("d1",))),
+            self.held,
+        ]
+        self.engine = HarnessEngine(
+            folder,
+            folder,
+            model=ScriptedModel(*script),
+            tools=[*tools, "hitl"],
+            store=self.store,
+            clock=self.clock,
+            hitl_enabled=True,
+            new_id=lambda: f"r{next(ids)}",
+            **options,
+        )
+
+    async def say(self, text: str = "") -> None:
+        async for _ in self.engine.stream("s", text, by="U1"):
+            pass
+
+    async def decide(self, *decisions: Any) -> None:
+        session = await self.engine.session("s")
+        tasks = await HITL.get_pending_tasks(session)
+        named = {task.fingerprint: decision for task, decision in zip(tasks, decisions, strict=True)}
+        await HITL.submit_all(session, named, by="U2", via="button")
+        await self.say()
+
+
+async def plain(folder: Path) -> Recording:
+    it = Recording(folder, Attempts(ModelError("server", "busy"), "hello"), ["let me see", call("look")], "it is 0")
+    await it.engine.prompt("s", "hi", by="U1", key="T:C:1", files=["a.png"], wake=False)
+    await it.engine.amend("s", "T:C:1", "hi there", key="T:C:1:edit")
+    await it.say()
+    await it.say("what is it?")
+    return it
+
+
+async def waiting(folder: Path) -> Recording:
+    it = Recording(folder, [call("look"), call("change", n=100)], "done", interceptors=[Clamp()])
+    await it.say("set it to 100")
+    return it
+
+
+async def approval(folder: Path) -> Recording:
+    it = Recording(folder, [call("edit", path="a")], "done")
+    await it.say("edit it")
+    (task,) = (await it.engine.trace("s")).pending
+    await it.store.append("s", HITLVoted(task.fingerprint, "U3", Approve(), key=f"{task.fingerprint}:U3"))
+    await it.decide(HITLDecision.approve(comment="fine"))
+    return it
+
+
+async def batch(folder: Path) -> Recording:
+    it = Recording(folder, [call("look"), *(call("change", n=n) for n in (1, 2, 3, 4))], "done")
+    await it.say("go")
+    edit, reject = HITLDecision.approve(modified_args={"n": 9}), HITLDecision.reject("not that", end=False)
+    await it.decide(edit, reject, HITLDecision.skip("by hand", done=True), HITLDecision.skip())
+    return it
+
+
+async def rejected(folder: Path) -> Recording:
+    it = Recording(folder, [call("look"), call("change", n=1)])
+    await it.say("go")
+    await it.decide(HITLDecision.reject("too dear"))
+    return it
+
+
+async def happened(folder: Path) -> Recording:
+    return await _lost(folder, HITLDecision.happened("it was done"))
+
+
+async def rerun(folder: Path) -> Recording:
+    return await _lost(folder, HITLDecision.rerun())
+
+
+async def _lost(folder: Path, decision: Decision) -> Recording:
+    """A run whose process ended inside a tool, and what a person said about that."""
+    it = Recording(folder, [call("change", n=1), call("change", n=2)], "done")
+    tool = it.engine._around.tools["change"]
+    assert isinstance(tool, RecordingTool)
+    tool.hold = hold = asyncio.Event()
+    await it.say("go")
+    work = asyncio.create_task(it.decide(HITLDecision.approve(), HITLDecision.approve()))
+    await tool.started.reach()
+    dying = it.engine._lives["s"].task
+    assert dying
+    dying.cancel()
+    await asyncio.gather(work, dying, return_exceptions=True)
+    hold.set()
+    await it.say()
+    await it.decide(decision)
+    return it
+
+
+async def stop(folder: Path) -> Recording:
+    it = Recording(folder, [call("held"), call("look")], hold=asyncio.Event())
+    work = asyncio.create_task(it.say("go"))
+    await it.held.started.reach()
+    await it.engine.prompt("s", "and then", by="U3", key="T:C:2", wake=False)
+    await it.engine.stop("s", by="U2")
+    await work
+    return it
+
+
+async def always(folder: Path) -> Recording:
+    it = Recording(folder, [call("change", n=1)], [call("change", n=1)], "done")
+    await it.say("go")
+    await it.decide(HITLDecision.approve(always_allow=True))
+    await it.engine.change_rule("s", PermissionRule.deny("change", "x"), by="U2", why="never")
+    await it.engine.change_rule("s", PermissionRule.deny("change", "x"), add=False, by="U2")
+    await it.engine.idle()
+    return it
+
+
+async def expired(folder: Path) -> Recording:
+    it = Recording(folder, [call("change", n=1)], "nobody was there", expiries={"change": Expiry(60)})
+    await it.say("go")  # the clock does not wait, so the alarm rings at once
+    await it.engine.idle()
+    while (await it.engine.trace("s")).run:
+        await it.say()
+    return it
+
+
+SESSIONS: Final[Sequence[Callable[[Path], Awaitable[Recording]]]] = (
+    plain,
+    waiting,
+    approval,
+    batch,
+    rejected,
+    happened,
+    rerun,
+    stop,
+    always,
+    expired,
+)
+
+
+def line(codec: Codec, event: Event) -> str:
+    """One fact as it lies in a store."""
+    kind, body = codec.encode(event)
+    envelope = {"seq": event.seq, "at": event.at, "run_id": event.run_id, "key": event.key, "kind": kind}
+    return json.dumps({**envelope, "body": json.loads(body)}, ensure_ascii=False)
+
+
+def read(path: Path) -> list[Event]:
+    """The facts of a golden journal."""
+    lines = [json.loads(row) for row in path.read_text("utf-8").splitlines()]
+    codec = Codec()
+    return [codec.decode(row.pop("kind"), json.dumps(row.pop("body")), session_id="s", **row) for row in lines]
+
+
+def summary(trace: Trace) -> dict[str, Any]:
+    """What a session adds up to, as far as it must never change."""
+    return {
+        "messages": [[m.role, m.content, [[c.call_uuid, c.name, c.args] for c in m.calls]] for m in trace.context],
+        "pending": [[t.call_uuid, t.kind, t.args, t.fingerprint] for t in trace.pending],
+        "run": trace.run and [trace.run.run_id, trace.run.steps, trace.run.suspended],
+        "rules": [str(rule) for rule in trace.rules],
+        "answer": trace.answer,
+        "usage": [trace.usage.input_tokens, trace.usage.output_tokens],
+    }
+
+
+async def main(release: str) -> None:
+    """Record every session that this release has not recorded yet."""
+    for session in SESSIONS:
+        path = HERE / f"{release}-{session.__name__}.jsonl"
+        if path.exists():
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            recording = await session(Path(folder))
+            facts = await recording.store.read("s")
+            await recording.engine.close()
+        path.write_text("".join(line(Codec(), fact) + "\n" for fact in facts), "utf-8")
+        path.with_suffix(".json").write_text(json.dumps(summary(fold(facts)), ensure_ascii=False, indent=1), "utf-8")
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1]))
