@@ -39,6 +39,8 @@ def _call(call_uuid: str, name: str, arguments: str | Args, provider_id: str, fi
 
 
 def _object(arguments: str | Args) -> tuple[dict[str, Any], str]:
+    if isinstance(arguments, str) and not arguments.strip():
+        return {}, ""  # how some providers write that there are none; what a tool requires, it then misses
     try:
         value = json.loads(arguments, parse_constant=_refuse) if isinstance(arguments, str) else dict(arguments)
         if not isinstance(value, dict):
