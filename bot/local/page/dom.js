@@ -80,6 +80,17 @@ export function keepFocus(root, change, fallback = () => null) {
   if (range && range[0] !== null && heir.setSelectionRange) heir.setSelectionRange(...range);
 }
 
+const drawn = new WeakMap();
+
+/** Rebuild what a node holds, but only if these facts are others than last time: a button that is rebuilt between press
+ *  and release would lose its click. */
+export function rebuild(parent, facts, build, fallback) {
+  const signature = JSON.stringify(facts);
+  if (drawn.get(parent) === signature) return;
+  drawn.set(parent, signature);
+  keepFocus(parent, () => place(parent, [build()].flat(Infinity).filter(Boolean)), fallback);
+}
+
 /** Tell a screen reader. */
 export function announce(text) {
   const live = document.getElementById("live");

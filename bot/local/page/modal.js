@@ -2,7 +2,7 @@
 
 import { blocks } from "./blocks.js";
 import { complaint, initial, told } from "./controls.js";
-import { announce, h, iconButton, keepFocus, place } from "./dom.js";
+import { announce, h, iconButton, rebuild } from "./dom.js";
 import { field } from "./fields.js";
 import { textLine, plainText } from "./mrkdwn.js";
 import { words } from "./trouble.js";
@@ -14,6 +14,7 @@ export class Modals {
   #shown = null;
   #dialog = null;
   #back = null;
+  #drawn = 0;
 
   /** In: the app (see main.js). */
   constructor(app) {
@@ -31,7 +32,9 @@ export class Modals {
     const wrong = this.#shown !== view && Object.keys(view.errors).length > 0;
     if (this.#shown !== view) this.#form(view).errors = { ...view.errors };
     this.#shown = view;
-    keepFocus(this.#dialog, () => place(this.#dialog, [this.#draw(view, stack)]), () => this.#firstField());
+    // What was typed is not among the facts: a field that is typed into must not be rebuilt under the hands.
+    const { errors, pending, trouble } = this.#form(view);
+    rebuild(this.#dialog, [view, stack.length, errors, pending, trouble, this.#drawn, this.app.acts.version(`view ${view.id}`)], () => this.#draw(view, stack), () => this.#firstField());
     if (first) this.#firstField()?.focus();
     else if (wrong) this.#firstWrong();
   }
@@ -70,7 +73,7 @@ export class Modals {
 
   #draw(view, stack) {
     const form = this.#form(view);
-    const surface = { ...this.app.surface(), prefix: `view-${view.id}`, values: form.values, state: view.values, redraw: () => this.render(),
+    const surface = { ...this.app.surface(), prefix: `view-${view.id}`, values: form.values, state: view.values, redraw: () => ((this.#drawn += 1), this.render()),
       standing: (block, action) => this.app.acts.standing(`view ${view.id} ${block} ${action}`),
       act: (part, block, value) => this.app.acts.click(`view ${view.id} ${block} ${part.action_id}`, { view_id: view.id, action_id: part.action_id, block_id: block, value }) };
     surface.input = (block) => field(block, surface, {
