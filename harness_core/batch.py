@@ -133,7 +133,10 @@ def _decided(state: CallState, trace: Trace, policy: Policy) -> _Standing:
     if call.name not in policy.gate.tools:
         return _Standing(state, end=results.no_such_tool(call, policy.gate.tools))
     if denied := refusal(policy.gate, trace, replace(call, args=args)):
-        return _Standing(state, end=results.denied(call, denied.reason), rulings=denied.rulings)
+        end = results.denied(call, denied.reason)
+        if state.started:  # to be run again, and it may have happened the first time
+            end = results.unknown(call, f"it was started once, and may not be run again: {denied.reason}")
+        return _Standing(state, end=end, rulings=denied.rulings)
     return _Standing(state, cleared=Cleared(call, args, _note(state, args)))
 
 

@@ -80,10 +80,13 @@ class HarnessEngine:
             self.options = replace(options or HarnessOptions(), **changes)
         except TypeError as error:
             raise ConfigError(f"No such option: {error}") from error
+        for name in ("max_steps", "model_retries", "parallel"):
+            if getattr(self.options, name) < 1:
+                raise ConfigError(f"{name} must be 1 or more, or nothing would ever be done.")
         self.workspace = Path(workspace)
         self.clock: Clock = clock or SystemClock()
         self.store: SessionStore = store or _default_store(Path(home))
-        self.hitl_interceptor = hitl_interceptor or HITLInterceptor(remember=PermissionRule.exactly)
+        self.hitl_interceptor = hitl_interceptor or HITLInterceptor()
         self._tools = _tool_table(tools)
         self._can_hitl = "hitl" in tools
         self._interceptors = in_order(interceptors)
@@ -237,6 +240,11 @@ class HarnessEngine:
         folder = self.options.workspace_for(session_id) if self.options.workspace_for else self.workspace
         folder.mkdir(parents=True, exist_ok=True)
         return folder
+
+    @property
+    def tools(self) -> tuple[str, ...]:
+        """The names of the tools, in the order of the table."""
+        return tuple(self._tools)
 
     def spec(self, tool: str) -> ToolSpec | None:
         """A tool as the model sees it, None if it is not there."""

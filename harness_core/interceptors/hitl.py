@@ -16,10 +16,13 @@ OnApproved = Callable[[str, Args], Awaitable[None] | None]
 class HITLInterceptor:
     """Holds the strategies per tool, and the callbacks of approvals that said *always allow*.
 
-    remember: what rule an *always allow* adds to the session, together with the decision; None adds none.
+    remember: what rule an *always allow* adds to the session, together with the decision: by default one for exactly
+    the approved arguments. remember=None adds none.
     """
 
-    def __init__(self, *, remember: Callable[[str, Args], PermissionRule | None] | None = None) -> None:
+    def __init__(
+        self, *, remember: Callable[[str, Args], PermissionRule | None] | None = PermissionRule.exactly
+    ) -> None:
         self._strategies: dict[str, Strategy] = {}
         self._callbacks: list[OnApproved] = []
         self.remember = remember

@@ -573,6 +573,16 @@ def test_a_rerun_of_an_edited_call_still_tells_the_model_of_the_edit() -> None:
     assert '{"n":7}' in happened.content
 
 
+def test_a_rerun_that_a_rule_denies_is_not_said_to_have_never_run() -> None:
+    asked = task(W1, kind="unknown")
+    facts = [reasoned(W1), ToolCallStart(W1), pending(asked), *decided(asked, Rerun())]
+
+    end = closed(step(*facts, by=policy(PermissionRule.deny("change"))))
+
+    assert end.outcome == "unknown"
+    assert "denies" in end.content
+
+
 def test_a_deny_does_not_pretend_to_know_what_came_of_a_call() -> None:
     deny = policy(PermissionRule.deny("change"), PermissionRule.deny("look"))
 

@@ -312,7 +312,7 @@ async def test_always_allow_lets_exactly_that_call_through_from_then_on_and_not_
     bench: Bench,
 ) -> None:
     told: list[Any] = []
-    interceptor = HITLInterceptor(remember=PermissionRule.exactly).on_approved(lambda *what: told.append(what))
+    interceptor = HITLInterceptor().on_approved(lambda *what: told.append(what))
     gated = change()
     model = ScriptedModel(
         [call("change", n=1)], [call("change", n=1)], [call("change", n=10)], [call("change", n=1, m=1)], "done"
@@ -350,7 +350,7 @@ async def test_the_rule_is_appended_together_with_the_decision(bench: Bench) -> 
 
 async def test_a_plain_approval_leaves_no_rule_and_calls_nobody_back(bench: Bench) -> None:
     told: list[Any] = []
-    interceptor = HITLInterceptor(remember=PermissionRule.exactly).on_approved(lambda *what: told.append(what))
+    interceptor = HITLInterceptor().on_approved(lambda *what: told.append(what))
     engine, session, (task,), _ = await asked(bench, hitl_interceptor=interceptor)
     await HITL.approve(session, task)
     await request(engine)
@@ -383,6 +383,17 @@ async def test_always_is_refused_where_it_would_not_work(bench: Bench) -> None:
         with pytest.raises(NotApplicable):
             await HITL.approve(session, task, always_allow=True)
         await HITL.approve(session, task)
+
+
+async def test_an_interceptor_of_ones_own_remembers_too_unless_told_not_to(bench: Bench) -> None:
+    for interceptor, rules in ((HITLInterceptor(), 1), (HITLInterceptor(remember=None), 0)):
+        session_id = f"s{rules}"
+        engine = bench.engine(ScriptedModel([call("change")], "done"), [change()], hitl_interceptor=interceptor)
+        await request(engine, "hi", session_id)
+        session = await engine.session(session_id)
+        await HITL.approve(session, (await HITL.get_pending_tasks(session))[0], always_allow=True)
+
+        assert len((await session.trace()).rules) == rules
 
 
 async def test_a_callback_that_fails_is_in_nobodys_way(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
@@ -472,6 +483,39 @@ async def test_a_deny_that_lands_while_the_call_is_looked_at_once_more_wins_whoe
     await stream
 
     assert tool.runs == []
+
+
+async def test_a_deny_that_lands_while_the_policy_is_asked_for_wins(bench: Bench) -> None:
+    asking, go = asyncio.Event(), asyncio.Event()
+
+    async def adjust(session_id: str, policy: Any) -> Any:
+        if approved:
+            asking.set()
+            await go.wait()
+        return policy
+
+    approved = False
+    engine, session, (task,), gated = await asked(bench, adjust=adjust)
+    await HITL.approve(session, task, by="U2")
+    approved = True
+    stream = asyncio.create_task(request(engine))
+    for _ in range(3):  # going on, applying the decision, acting
+        await asking.wait()
+        asking.clear()
+        go.set()
+        await asyncio.sleep(0)
+        go.clear()
+        if "HITLDecided" in await stored(bench.store):
+            break
+    await asking.wait()
+    await engine.change_rule(session, PermissionRule.deny("change"), by="Ann")
+    await session.trace()
+    approved = False
+    go.set()
+
+    await stream
+
+    assert gated.runs == []
 
 
 async def test_approvals_switched_off_turn_asking_into_a_refusal_that_says_so(bench: Bench) -> None:

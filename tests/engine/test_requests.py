@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from harness_core.engine import FOLLOW, SWEEP
-from harness_core.errors import HarnessError, LeaseLost
+from harness_core.errors import ConfigError, HarnessError, LeaseLost
 from harness_core.events import (
     Event,
     HITLPending,
@@ -96,6 +96,21 @@ async def test_a_prompt_that_comes_while_the_model_answers_is_answered_before_th
     assert heard(model.requests[-1]) == ["hi", "and?"]
 
 
+async def test_a_prompt_that_somebody_saw_but_the_model_did_not_is_not_taken_for_answered(bench: Bench) -> None:
+    gate = asyncio.Event()
+    model = ScriptedModel("one", "two", hold=gate)
+    engine = bench.engine(model)
+    stream = asyncio.create_task(request(engine, "hi"))
+    await model.asked.reach()
+    await engine.prompt("s", "and?", by="U2")
+    assert [p.text for p in (await engine.trace("s")).inbox] == ["hi", "and?"]
+    gate.set()
+    await stream
+    await engine.idle()
+
+    assert heard(model.requests[-1]) == ["hi", "and?"]
+
+
 async def test_the_requester_is_who_began_the_run_not_who_joined_it(bench: Bench) -> None:
     engine = bench.engine(ScriptedModel([call("change")], [call("change", n=2)], "done"), [change()])
     await request(engine, "hi", by="U1")
@@ -173,6 +188,12 @@ async def test_after_a_limit_the_queued_prompt_begins_the_next_run(bench: Bench)
     assert (end.status, end.answer) == ("completed", "second run")
     starts = [e.requested_by for e in await bench.store.read("s") if isinstance(e, RunStart)]
     assert starts == ["U1", "U2"]
+
+
+@pytest.mark.parametrize("name", ["max_steps", "model_retries", "parallel"])
+async def test_an_option_with_which_nothing_would_ever_be_done_is_refused(bench: Bench, name: str) -> None:
+    with pytest.raises(ConfigError, match=name):
+        bench.engine(ScriptedModel("x"), **{name: 0})
 
 
 # -- stops -------------------------------------------------------------------------------------------------------------
