@@ -20,7 +20,7 @@ from bot.posts import card_id
 from bot.presenter import Presenter
 from bot.settings import SettingsBook
 from bot.slack_api import SlackApi, SlackRefused, SlackUnreachable
-from bot.story import status, told
+from bot.story import Story, status, told
 from bot.view import Card, may_always
 from harness_core.engine import HarnessEngine
 from harness_core.errors import (
@@ -40,7 +40,7 @@ from harness_core.session import Trace
 
 log = logging.getLogger(__name__)
 
-REMEMBERED: Final = 2_000  # sessions whose requesters are kept in memory
+REMEMBERED: Final = 2_000  # sessions whose requesters are kept in memory, and messages that were heard
 
 
 class Inbox:
@@ -59,10 +59,21 @@ class Inbox:
         self._commands = Commands(engine, settings)
         self._requesters: dict[str, tuple[int, frozenset[str]]] = {}
         self._told: set[tuple[str, str, str]] = set()
+        self._heard: dict[tuple[str, str], None] = {}
         self._later: set[asyncio.Task[None]] = set()
 
     async def take(self, heard: Inbound) -> None:
         """Carry out what was said in a message; answers are private. Raises what must prevent an acknowledgement."""
+        if isinstance(heard, Stop | Status | Decide | Ignore) and not self._first(heard.origin):
+            return
+        try:
+            await self._take(heard)
+        except BaseException:
+            if heard.origin:
+                self._heard.pop(_place(heard.origin), None)  # it is delivered again
+            raise
+
+    async def _take(self, heard: Inbound) -> None:
         match heard:
             case Prompt():
                 await self._prompt(heard)
@@ -78,6 +89,18 @@ class Inbox:
                 self.whisper(origin, tell)
             case _:
                 pass  # forms and commands do not come as messages
+
+    def _first(self, origin: Origin | None) -> bool:
+        """Whether this message was not met before: a mention comes twice, as itself and as a message. What is stored
+        needs no such guard; it keeps words from being carried out, and refusals from being told, twice.
+        """
+        if origin is None:
+            return True
+        first = _place(origin) not in self._heard or not origin.message_ts
+        self._heard[_place(origin)] = None
+        if len(self._heard) > REMEMBERED:
+            del self._heard[next(iter(self._heard))]
+        return first
 
     def whisper(self, origin: Origin, text: str) -> None:
         """Tell somebody in private, without keeping anybody waiting."""
@@ -99,7 +122,11 @@ class Inbox:
         who = await self._who(said.origin)
         may = approvers.may_speak if known else approvers.may_start
         if refusal := may(who.person, who.place, who.access):
-            self.whisper(said.origin, refusal.why)
+            if self._first(said.origin):
+                self.whisper(said.origin, refusal.why)
+            return
+        if by := (await self._settings.in_force()).paused_by:
+            self.whisper(said.origin, words.paused(by))
             return
         before = await self._engine.trace(said.session_id) if known else Trace()
         names = tuple(file.name for file in said.files)
@@ -130,8 +157,21 @@ class Inbox:
         who = await self._who(asked.origin)
         if refusal := approvers.may_speak(who.person, who.place, who.access):
             self.whisper(asked.origin, refusal.why)
+        elif await self._outdated(asked):
+            log.info("a stop that was delivered late stops nothing that began after it")
         elif not await self._engine.stop(asked.session_id, by=asked.origin.user):
             self.whisper(asked.origin, "Nothing is running in this thread.")
+
+    async def _outdated(self, asked: Stop) -> bool:
+        """Whether the run that goes on was asked for after this stop: Slack may deliver a message minutes late."""
+        if not asked.origin.message_ts:
+            return False
+        began = (await self._story(asked.session_id)).prompt_ts
+        return bool(began) and float(began) > float(asked.origin.message_ts)
+
+    async def _story(self, session_id: str) -> Story:
+        posts = await self._presenter.posts(session_id)
+        return told(session_id, await self._engine.store.read(session_id, posts.upto))
 
     async def _status(self, asked: Status) -> str:
         who = await self._who(asked.origin)
@@ -140,9 +180,7 @@ class Inbox:
         if await self._engine.store.last_seq(asked.session_id) == 0:
             return words.HELP
         trace = await self._engine.trace(asked.session_id)
-        posts = await self._presenter.posts(asked.session_id)
-        story = told(asked.session_id, await self._engine.store.read(asked.session_id, posts.upto))
-        return status(story, trace.pending, len(trace.inbox))
+        return status(await self._story(asked.session_id), trace.pending, len(trace.inbox))
 
     async def _asked_before(self, session_id: str) -> frozenset[str]:
         """Whoever began a run in this thread; their replies need no mention."""
@@ -337,3 +375,7 @@ def _refused(error: DecisionRefused) -> str:
             return words.refused(str(error))
         case _:
             return words.FAILED
+
+
+def _place(origin: Origin) -> tuple[str, str]:
+    return origin.channel, origin.message_ts
