@@ -54,10 +54,11 @@ class Bot:
     """The bot, connected to one Slack workspace. `async with` starts and stops it."""
 
     def __init__(self, settings: Settings, slack: SlackSettings, given: Access, parts: Parts = Parts()) -> None:
-        self.settings, self.slack, self._given = settings, slack, given
+        self.settings, self.slack = settings, slack
         self.clock: Clock = parts.clock or SystemClock()
         self._own_store = parts.store is None
         self.store: SessionStore = parts.store or SQLiteStore(settings.data / DATABASE, codec=CODEC)
+        self.book = SettingsBook(self.store, self.clock, given)
         self.engine = HarnessEngine(
             settings.workspace or settings.data / "workspaces",
             settings.data,
@@ -67,7 +68,7 @@ class Bot:
             hitl_enabled=True,
             workspace_for=None if settings.workspace else own_workspace(settings.data),
             tools=parts.tools,
-            options=parts.options,
+            options=replace(parts.options or HarnessOptions(), adjust=self.book.adjust),
         )
         self.api = SlackApi(slack.bot_token, slack.api_url)
         for secret in (slack.bot_token, slack.app_token, settings.model.api_key):
@@ -77,7 +78,7 @@ class Bot:
     async def start(self) -> None:
         """Find out who we are, take up what is unfinished, and listen."""
         self.us = await self._identity()
-        self.book = SettingsBook(self.store, self.clock, self._given, self.us.home)
+        self.book.home = self.us.home
         self.directory = Directory(self.api, self.us, self.clock.monotonic)
         self.presenter = Presenter(
             self.store, self.api, self.directory, self.book, self.clock, self.us.home, self.engine.spec

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from bot import approvers, words
-from bot.approvers import Access, Person, Place
+from bot.approvers import REQUESTER, Access, Person, Place
+from bot.facts import ApprovalsSwitched, ApproverChanged, ChannelSwitched, Paused, SensitiveChanged
 from bot.heard import Configure
 from bot.ids import thread_of
-from bot.settings import SettingsBook
+from bot.settings import EVERYWHERE, OFF_SECONDS, SettingsBook
 from bot.shown import shown_line
 from harness_core.engine import HarnessEngine
 from harness_core.events import Event, RuleChanged
 
-MOST_LISTED: Final = 20  # rules that one answer names
+MOST_LISTED: Final = 20  # rules or tasks that one answer names
+MOST_SEARCHED: Final = 200  # threads that are looked through for what waits, the newest first
+_PERSON: Final = re.compile(r"<@([UW][A-Z0-9]{2,20})(?:\|[^>]*)?>|@?([UW][A-Z0-9]{2,20})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +37,7 @@ class Who:
 
 
 class Commands:
-    """Carries out what somebody may configure. Every answer is private."""
+    """Carries out what somebody may configure. Every answer is private; every change is stored with who and when."""
 
     def __init__(self, engine: HarnessEngine, settings: SettingsBook) -> None:
         self._engine, self._settings = engine, settings
@@ -41,13 +45,14 @@ class Commands:
     async def carry_out(self, command: Configure, who: Who) -> str:
         """The private answer. Raises StoreError."""
         match command.verb:
-            case "on" | "off":
-                return await self._switch(command, who)
+            case "on" | "off" | "sensitive" | "approvers" | "hitl" | "pause" | "resume":
+                return await self._administer(command, who)
             case "claim":
                 return await self._claim(command, who)
             case "status":
-                on = command.origin.channel in who.access.channels
-                return words.standing(on, who.access.admins, who.access.approvers)
+                return await self._status(command)
+            case "pending":
+                return await self._pending(command, who)
             case "allowed":
                 return await self._allowed(command, who)
             case "help":
@@ -55,12 +60,90 @@ class Commands:
             case verb:
                 return words.unknown_verb(verb)
 
-    async def _switch(self, command: Configure, who: Who) -> str:
+    async def _status(self, command: Configure) -> str:
+        now, channel = await self._settings.in_force(), command.origin.channel
+        lines = [words.standing(channel in now.access.channels, now.access.admins, now.access.approvers)]
+        if tools := now.sensitive_in(channel):
+            lines.append(words.sensitive_here(tools))
+        if off := now.off_in(channel, self._engine.clock.now()):
+            lines.append(words.approvals_off(off.by, off.why, off.until))
+        if now.paused_by:
+            lines.append(words.paused(now.paused_by))
+        return "\n".join(lines)
+
+    # -- what administrators change ------------------------------------------------------------------------------------
+
+    async def _administer(self, command: Configure, who: Who) -> str:
+        given = command.rest.split()
+        everywhere = "--workspace" in given
+        said = [word for word in given if word != "--workspace"]
+        now = await self._settings.in_force()
+        channel = EVERYWHERE if everywhere else command.origin.channel
+        if command.verb == "sensitive" and said in ([], ["list"]):
+            return words.sensitive_here(now.sensitive_in(command.origin.channel))
+        if command.verb == "approvers" and said in ([], ["list"]):
+            return words.standing(
+                command.origin.channel in now.access.channels, now.access.admins, now.access.approvers
+            )
         if refusal := approvers.may_administer(who.person, who.place, who.access):
             return refusal.why
-        on, origin = command.verb == "on", command.origin
-        await self._settings.switch(origin.channel, on=on, by=origin.user, key=command.key)
-        return words.switched(on)
+        made = self._change(command, said, channel)
+        if isinstance(made, str):
+            return made
+        fact, answer = made
+        await self._settings.change(fact, command.key)
+        await self._take_effect(command)
+        return answer
+
+    def _change(self, command: Configure, said: Sequence[str], channel: str) -> tuple[Event, str] | str:
+        """The fact that a command makes and what to answer, or why it makes none."""
+        by = command.origin.user
+        match command.verb, *said:
+            case ("on" | "off") as verb, *_:
+                return ChannelSwitched(command.origin.channel, verb == "on", by), words.switched(verb == "on")
+            case "sensitive", ("add" | "remove") as verb, tool:
+                if self._engine.spec(tool) is None:
+                    return words.no_such_tool(tool, self._engine.tools)
+                fact = SensitiveChanged(tool, verb == "add", by, channel)
+                return fact, words.sensitive_changed(tool, verb == "add", everywhere=not channel)
+            case "approvers", ("add" | "remove") as verb, name:
+                who = _named(name)
+                if not who:
+                    return words.APPROVERS_USAGE
+                return ApproverChanged(who, verb == "add", by), words.approver_changed(who, verb == "add")
+            case "hitl", "on":
+                return ApprovalsSwitched(True, by, channel), words.APPROVALS_ON
+            case "hitl", "off", *why if why:
+                until = self._engine.clock.now() + OFF_SECONDS
+                reason = " ".join(why)
+                return ApprovalsSwitched(False, by, channel, reason, until), words.approvals_off(by, reason, until)
+            case "pause", *_:
+                return Paused(True, by), words.PAUSED
+            case "resume", *_:
+                return Paused(False, by), words.RESUMED
+        return words.USAGE.get(command.verb, words.HELP)
+
+    async def _take_effect(self, command: Configure) -> None:
+        """Runs look at the change now, and not only at their next step; a pause stops them."""
+        for session_id in await self._engine.store.sessions(f"slack:{self._settings.home}:"):
+            if command.verb == "pause":
+                await self._engine.stop(session_id, by=command.origin.user)
+            else:
+                self._engine.wake(session_id)
+
+    # -- what waits ----------------------------------------------------------------------------------------------------
+
+    async def _pending(self, command: Configure, who: Who) -> str:
+        if refusal := approvers.may_speak(who.person, who.place, who.access):
+            return refusal.why
+        asked = await self._engine.store.find("HITLPending", self._threads(command))
+        newest = sorted({fact.session_id: fact.at for fact in asked}.items(), key=lambda item: -item[1])
+        lines: list[str] = []
+        for session_id, _ in newest[:MOST_SEARCHED]:
+            thread = thread_of(session_id)
+            tasks = (await self._engine.trace(session_id)).pending
+            lines += [words.waiting(t.tool_name, t.kind, t.short_id, thread.ts if thread else "") for t in tasks]
+        return "\n".join([words.PENDING, *lines[:MOST_LISTED]]) if lines else words.NOTHING_PENDING
 
     async def _claim(self, command: Configure, who: Who) -> str:
         if refusal := approvers.may_claim(who.person, who.place, who.access):
@@ -93,6 +176,14 @@ class Commands:
         for session_id, fact in found:
             await self._engine.change_rule(session_id, fact.rule, add=False, by=by, why="/harness allowed revoke")
         return words.revoked(rule_id, len(found))
+
+
+def _named(word: str) -> str:
+    """The person that a word of a command names, or `requester`; "" for nobody."""
+    if word.casefold() == REQUESTER:
+        return REQUESTER
+    found = _PERSON.fullmatch(word)
+    return (found[1] or found[2]) if found else ""
 
 
 def standing(facts: Sequence[Event]) -> Mapping[str, Mapping[str, RuleChanged]]:

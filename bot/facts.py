@@ -31,6 +31,44 @@ class ChannelSwitched(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class ApproverChanged(Event):
+    """Somebody (or `requester`) became an approver, or is none any more."""
+
+    who: str
+    on: bool
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class SensitiveChanged(Event):
+    """A tool was marked sensitive, or no longer. channel: "" for the whole workspace."""
+
+    tool: str
+    on: bool
+    by: str
+    channel: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalsSwitched(Event):
+    """Approvals were switched off, why, and until when (seconds since the epoch); or on again."""
+
+    on: bool
+    by: str
+    channel: str = ""
+    why: str = ""
+    until: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Paused(Event):
+    """Everything was paused, or goes on."""
+
+    on: bool
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
 class PostIntended(Event):
     """A message is about to be posted. Stored first, so that after a crash it is sought before it is posted again."""
 
@@ -68,4 +106,16 @@ def show(session_id: str) -> str:
     return f"show:{session_id}"
 
 
-CODEC: Final = Codec((*FACTS, AdminClaimed, ChannelSwitched, PostIntended, Posted, Reacted, Rendered))
+BOT_FACTS: Final = (
+    AdminClaimed,
+    ChannelSwitched,
+    ApproverChanged,
+    SensitiveChanged,
+    ApprovalsSwitched,
+    Paused,
+    PostIntended,
+    Posted,
+    Reacted,
+    Rendered,
+)
+CODEC: Final = Codec((*FACTS, *BOT_FACTS))

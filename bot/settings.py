@@ -1,39 +1,81 @@
-"""Who administers, who approves, which channels are on: as given at the start, and as people changed it since."""
+"""The settings in force: as given at the start, and as people changed them since, on the record with who and when."""
 
 from __future__ import annotations
 
 import hmac
 import secrets
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Set
+from dataclasses import dataclass, field, replace
+from typing import Final
 
 from bot.approvers import Access
-from bot.facts import WORKSPACE, AdminClaimed, ChannelSwitched
+from bot.facts import (
+    WORKSPACE,
+    AdminClaimed,
+    ApprovalsSwitched,
+    ApproverChanged,
+    ChannelSwitched,
+    Paused,
+    SensitiveChanged,
+)
+from bot.ids import thread_of
 from harness_core.events import Event
 from harness_core.ports import Clock, SessionStore
+from harness_core.session import Trace
+from harness_core.steps import Policy
+from harness_core.types import Args, digest
+
+OFF_SECONDS: Final = 8 * 3600.0  # approvals that were switched off come back by themselves: a shift, not a habit
+EVERYWHERE: Final = ""  # the channel of what holds in the whole workspace
+
+
+@dataclass(frozen=True, slots=True)
+class InForce:
+    """All settings that people can change. sensitive: tools by channel. off: why approvals are off, by channel."""
+
+    access: Access = Access()  # noqa: RUF009 (frozen)
+    sensitive: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    off: Mapping[str, ApprovalsSwitched] = field(default_factory=dict)
+    paused_by: str = ""
+
+    def sensitive_in(self, channel: str) -> frozenset[str]:
+        """The tools that always ask in a channel."""
+        return self.sensitive.get(EVERYWHERE, frozenset()) | self.sensitive.get(channel, frozenset())
+
+    def off_in(self, channel: str, now: float) -> ApprovalsSwitched | None:
+        """Who switched approvals off in a channel, and why; None if they are on."""
+        found = [self.off[place] for place in (channel, EVERYWHERE) if place in self.off]
+        return next((one for one in found if now < one.until), None)
 
 
 class SettingsBook:
-    """The access settings in force. Read anew at every question: another process may have changed them."""
+    """The settings in force, and their changes. Read anew at every question: another process may have changed them.
 
-    def __init__(self, store: SessionStore, clock: Clock, given: Access, home: str) -> None:
-        self._store, self._clock, self.home = store, clock, home
-        self._access = given
+    home: the workspace that sessions of ours belong to, known once Slack has told who we are.
+    """
+
+    def __init__(self, store: SessionStore, clock: Clock, given: Access) -> None:
+        self._store, self._clock = store, clock
+        self._now = InForce(given)
         self._seq = 0
+        self.home = ""
         self.claim_code = "" if given.admins else secrets.token_hex(4)
+
+    async def in_force(self) -> InForce:
+        """All settings, now."""
+        if await self._store.last_seq(WORKSPACE) > self._seq:
+            events = await self._store.read(WORKSPACE, self._seq)
+            self._now = changed(self._now, events)
+            self._seq = events[-1].seq or self._seq
+        return self._now
 
     async def access(self) -> Access:
         """Who may do what, now."""
-        if await self._store.last_seq(WORKSPACE) > self._seq:
-            events = await self._store.read(WORKSPACE, self._seq)
-            self._access = changed(self._access, events)
-            self._seq = events[-1].seq or self._seq
-        return self._access
+        return (await self.in_force()).access
 
-    async def switch(self, channel: str, *, on: bool, by: str, key: str) -> None:
-        """Switch a channel on or off. key: of the command, so that a redelivered one counts once."""
-        fact = ChannelSwitched(channel, on, by, at=self._clock.now())
-        await self._store.append(WORKSPACE, fact, key=key)
+    async def change(self, fact: Event, key: str) -> None:
+        """Put a change on the record. key: of the command, so that a redelivered one counts once."""
+        await self._store.append(WORKSPACE, replace(fact, at=self._clock.now()), key=key)
 
     async def claim(self, code: str, by: str) -> bool:
         """Become the first administrator, if the code is the one that was printed at the start."""
@@ -43,15 +85,49 @@ class SettingsBook:
         fact = AdminClaimed(by, at=self._clock.now())
         return bool(await self._store.append(WORKSPACE, fact, key="claim"))
 
+    async def adjust(self, session_id: str, policy: Policy) -> Policy:
+        """The policy of a session under the settings of its channel, asked at every step."""
+        thread, now = thread_of(session_id), await self.in_force()
+        if thread is None:
+            return policy
+        tools, off = now.sensitive_in(thread.channel), now.off_in(thread.channel, self._clock.now())
+        if not tools and not off:
+            return policy
+        gate = replace(policy.gate, strategies={**policy.gate.strategies, **dict.fromkeys(tools, marked_sensitive)})
+        named = digest(repr((policy.digest, sorted(tools), bool(off))))
+        return replace(policy, gate=gate, can_ask=policy.can_ask and not off, digest=named)
 
-def changed(access: Access, events: Iterable[Event]) -> Access:
+
+def marked_sensitive(trace: Trace, args: Args) -> str:
+    """The strategy of a tool that this channel or the workspace marked sensitive."""
+    return "this tool is marked sensitive here"
+
+
+def changed(now: InForce, events: Iterable[Event]) -> InForce:
     """The settings after these facts."""
     for event in events:
         match event:
             case AdminClaimed(by=by):
-                access = replace(access, admins=access.admins | {by})
-            case ChannelSwitched(channel=channel, on=True):
-                access = replace(access, channels=access.channels | {channel})
-            case ChannelSwitched(channel=channel, on=False):
-                access = replace(access, channels=access.channels - {channel})
-    return access
+                now = _with(now, admins=now.access.admins | {by})
+            case ChannelSwitched(channel=channel, on=on):
+                now = _with(now, channels=_set(now.access.channels, channel, on))
+            case ApproverChanged(who=who, on=on):
+                now = _with(now, approvers=_set(now.access.approvers, who, on))
+            case SensitiveChanged(tool=tool, on=on, channel=channel):
+                tools = _set(now.sensitive.get(channel, frozenset()), tool, on)
+                now = replace(now, sensitive={**now.sensitive, channel: tools})
+            case ApprovalsSwitched(on=True, channel=channel):
+                now = replace(now, off={place: one for place, one in now.off.items() if place != channel})
+            case ApprovalsSwitched(channel=channel):
+                now = replace(now, off={**now.off, channel: event})
+            case Paused(on=on, by=by):
+                now = replace(now, paused_by=by if on else "")
+    return now
+
+
+def _with(now: InForce, **changes: Set[str]) -> InForce:
+    return replace(now, access=replace(now.access, **changes))
+
+
+def _set(members: Iterable[str], one: str, on: bool) -> frozenset[str]:
+    return frozenset(members) | {one} if on else frozenset(members) - {one}

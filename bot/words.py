@@ -5,7 +5,7 @@ Nothing untrusted is put into these texts but through a function that escapes it
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from bot.limits import escape
@@ -59,6 +59,9 @@ Mention me with what you want done; your replies in the thread need no mention. 
 
 In a thread: `!status` · `!stop` · `!approve ID` · `!reject ID why`
 Anywhere: `/harness on` · `/harness off` · `/harness status` · `/harness claim CODE` · `/harness help`
+What asks: `/harness sensitive list|add TOOL|remove TOOL [--workspace]` · `/harness pending`
+Who decides: `/harness approvers list|add @somebody|remove @somebody`
+In need: `/harness hitl off REASON|on [--workspace]` · `/harness pause` · `/harness resume`
 What always runs: `/harness allowed list` · `/harness allowed revoke ID`"""
 
 # -- commands ----------------------------------------------------------------------------------------------------------
@@ -81,6 +84,63 @@ def allowed(rule_id: str, tool: str, what: str, by: str, thread_ts: str) -> str:
         else ""
     )
     return f"• `#{rule_id}` {escape(tool)} `{escape(code)}` by <@{by}>{when}"
+
+
+PENDING: Final = "These wait for a decision:"
+NOTHING_PENDING: Final = "Nothing waits for a decision in this channel."
+APPROVALS_ON: Final = "Approvals are on: sensitive calls ask again."
+PAUSED: Final = "Paused: every run was stopped, and nobody can start one until `/harness resume`."
+RESUMED: Final = "I take requests again. Runs that were stopped are not taken up; ask anew."
+APPROVERS_USAGE: Final = "Name a person, or the word `requester`: `/harness approvers add @somebody`."
+USAGE: Final[Mapping[str, str]] = {
+    "sensitive": "Type `/harness sensitive list`, `… add TOOL` or `… remove TOOL`; `--workspace` means everywhere.",
+    "approvers": "Type `/harness approvers list`, `… add @somebody` or `… remove @somebody`.",
+    "hitl": "Type `/harness hitl on`, or `/harness hitl off REASON`: it needs a reason, and ends after 8 hours.",
+}
+
+
+def waiting(tool: str, kind: TaskKind, short_id: str, thread_ts: str) -> str:
+    """One task that waits."""
+    return f"• {escape(question(tool, kind))} `#{escape(short_id)}`{_thread(thread_ts)}"
+
+
+def sensitive_here(tools: Collection[str]) -> str:
+    """The tools that always ask."""
+    if not tools:
+        return "No tool is marked sensitive here; what may change something asks anyway."
+    return "Always ask here: " + ", ".join(f"`{escape(tool)}`" for tool in sorted(tools))
+
+
+def sensitive_changed(tool: str, on: bool, *, everywhere: bool) -> str:
+    """A tool was marked, or no longer."""
+    where = "everywhere" if everywhere else "in this channel"
+    return f"`{escape(tool)}` {'always asks' if on else 'is no longer marked sensitive'} {where}."
+
+
+def no_such_tool(tool: str, tools: Collection[str]) -> str:
+    """A command named a tool that there is not."""
+    return f"There is no tool `{escape(tool[:60])}`. There are: {', '.join(f'`{escape(one)}`' for one in tools)}."
+
+
+def approver_changed(who: str, on: bool) -> str:
+    """Somebody decides now, or no longer."""
+    name = "Whoever began a run" if who == "requester" else f"<@{who}>"
+    return f"{name} {'decides now' if on else 'no longer decides, unless as an administrator'}."
+
+
+def approvals_off(by: str, why: str, until: float) -> str:
+    """Approvals are off."""
+    when = f"<!date^{int(until)}^{{date_short_pretty}} {{time}}|in 8 hours>"
+    return f"Approvals are off (<@{by}>: {escape(why)}): what would ask is refused. They come back {when}."
+
+
+def paused(by: str) -> str:
+    """Everything is paused."""
+    return f"<@{by}> paused me. Nothing runs until `/harness resume`."
+
+
+def _thread(ts: str) -> str:
+    return f", in the thread of <!date^{int(float(ts))}^{{date_short_pretty}} {{time}}|{ts}>" if ts else ""
 
 
 def revoked(rule_id: str, threads: int) -> str:

@@ -13,6 +13,8 @@ MIGRATIONS: Final = Migrations("harness_core.store")
 # facts: the journals. seq is contiguous from 1 in each session; the envelope lies in columns, the rest in body.
 # sessions: what would have to be counted from the facts on every call. opens_at: where `open` begins; rested_seq and
 # rest_until: the last rest. leases: the fence outlives its owner. processes: one heartbeat each.
+LISTED: Final = ("RuleChanged", "HITLPending")
+
 _JOURNALS: Final = (
     """
     create table sessions (
@@ -55,7 +57,8 @@ def _journals(db: Database) -> None:
 
 def _rules(db: Database) -> None:
     # Of the kinds that people list across sessions. A full index by kind would cost every append a page.
-    db.execute("create index facts_rules on facts (kind, session_id, seq) where kind = 'RuleChanged'")
+    for kind in LISTED:
+        db.execute(f"create index facts_{kind} on facts (session_id, seq) where kind = '{kind}'")
 
 
 STEPS: Final = {"001_journals": _journals, "002_rules": _rules}

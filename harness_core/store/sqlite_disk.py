@@ -14,7 +14,7 @@ from sqlite_utils import Database
 
 from harness_core.errors import LeaseLost, StoreError
 from harness_core.store.leases import EXPIRY, Rest, alive
-from harness_core.store.migrations import migrate
+from harness_core.store.migrations import LISTED, migrate
 from harness_core.store.rows import NO_SESSIONS, Row, StoredRow, opens_at
 
 LOCK_WAIT: Final = 30.0  # seconds to wait for another process's transaction; ours take milliseconds
@@ -37,7 +37,7 @@ _OPEN: Final = """
 # Sorted by journal, so that those with the same beginning stand together; see `sessions`.
 _FIND: Final = """
     select session_id, seq, at, run_id, key, kind, body from facts
-    where kind = ? and session_id >= ? order by session_id, seq
+    where kind = {kind} and session_id >= ?2 order by session_id, seq
 """
 _HOLDER: Final = """
     select fence, owner, beat_at from leases left join processes using (owner) where session_id = ?
@@ -109,7 +109,9 @@ class SQLiteDisk:
             return tuple(session_id for (session_id,) in takewhile(lambda row: row[0].startswith(prefix), cursor))
 
     def find(self, kind: str, prefix: str) -> Sequence[tuple[str, StoredRow]]:
-        with closing(self._db.execute(_FIND, (kind, prefix))) as cursor:
+        # The kind stands in the statement where there is an index of it: SQLite cannot match a parameter with one.
+        known = f"'{kind}'" if kind in LISTED else "?1"
+        with closing(self._db.execute(_FIND.format(kind=known), (kind, prefix))) as cursor:
             rows = takewhile(lambda row: row[0].startswith(prefix), cursor)
             return [(session_id, StoredRow(*row)) for session_id, *row in rows]
 

@@ -127,7 +127,7 @@ async def test_a_pause_stops_every_run_and_a_resume_takes_requests_again(tmp_pat
         await desk.card(ts)
 
         assert "Paused" in await command(desk, "pause")
-        await desk.answer(ts, f"Stopped by <@{people.ADA}>")
+        await desk.answer(ts, "stopped")
         await desk.ask("one more", people.BEN)
         await desk.told(people.BEN, "paused me")
         assert "take requests again" in await command(desk, "resume")
