@@ -155,8 +155,8 @@ class LocalBot:
         self.workspace = LocalWorkspace(path, port=settings.local_port)
         self._parts = parts
 
-    async def __aenter__(self) -> Self:
-        await self.workspace.start()
+    def made(self) -> Bot:
+        """A bot for this workspace, not started yet."""
         slack = SlackSettings(self.workspace.bot_token, self.workspace.app_token, self.workspace.api_url)
         # The local workspace starts switched on, with one administrator.
         given = Access(
@@ -164,7 +164,11 @@ class LocalBot:
             self.settings.approvers,
             frozenset({people.GENERAL, people.OPS, people.PRIVATE}),
         )
-        self.bot = Bot(replace(self.settings, slack=slack), slack, given, self._parts)
+        return Bot(replace(self.settings, slack=slack), slack, given, self._parts)
+
+    async def __aenter__(self) -> Self:
+        await self.workspace.start()
+        self.bot = self.made()
         try:
             await self.bot.start()
         except BaseException:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any, Final
 
 from bot import approvers, edits, ids, modals, words
@@ -300,7 +300,7 @@ class Inbox:
         trace = await self._engine.trace(session_id)
         fitting = [t for t in trace.pending if t.fingerprint.startswith(ref.fingerprint)]
         if len(fitting) > 1:
-            return words.ambiguous([t.short_id for t in fitting])
+            return words.ambiguous(_apart([t.fingerprint for t in fitting]))
         if ref.exact and block_id and not await self._genuine(session_id, ref, origin, block_id):
             return words.UNKNOWN
         if not fitting:
@@ -375,6 +375,12 @@ def _refused(error: DecisionRefused) -> str:
             return words.refused(str(error))
         case _:
             return words.FAILED
+
+
+def _apart(fingerprints: Sequence[str]) -> Sequence[str]:
+    """As many digits of each as tell them apart."""
+    enough = next(n for n in range(ids.SHORT_ID, 65) if len({f[:n] for f in fingerprints}) == len(fingerprints))
+    return [fingerprint[:enough] for fingerprint in fingerprints]
 
 
 def _place(origin: Origin) -> tuple[str, str]:

@@ -69,9 +69,8 @@ class Desk:
         await self.local.__aenter__()
 
     async def reborn(self) -> None:
-        old = self.bot
-        await old.stop()
-        self.local.bot = Bot(old.settings, old.slack, old._given, self._parts)
+        await self.bot.stop()
+        self.local.bot = self.local.made()
         await self.bot.start()
 
     # -- people --------------------------------------------------------------------------------------------------------
