@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar
 
+from harness_core.calls import valid_text
 from harness_core.events import HookRuled
 from harness_core.hooks import Ask, Deny, run_point
 from harness_core.permissions.rule import Effect, PermissionRule, speaking
@@ -143,11 +145,11 @@ def _consult(strategy: Strategy, trace: Trace, args: Args) -> str | None:
     untyped: Any = strategy
     evaluate: Callable[[Trace, Args], object] = getattr(untyped, "evaluate", untyped)
     try:
-        reason = evaluate(trace, args)
+        reason = evaluate(trace, deepcopy(args))
     except Exception as error:  # a strategy's fault must not become a permission
         return f"the check failed ({type(error).__name__})"
     if reason is None or isinstance(reason, str):
-        return reason
+        return None if reason is None else valid_text(reason)
     return f"the check answered {type(reason).__name__}, which is neither a reason nor None"
 
 

@@ -1,0 +1,25 @@
+"""The parser: tree-sitter with the bash grammar, or nothing if it cannot be loaded. Then every command asks."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+try:
+    import tree_sitter
+    import tree_sitter_bash
+
+    _PARSER: Any = tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
+except Exception:  # absent, or of another build: what cannot be read is never guessed at
+    _PARSER = None
+
+MISSING: Final = "commands cannot be read here, because tree-sitter is not installed"
+
+
+def parse(source: bytes) -> Any:
+    """The root node of the syntax tree of this command; None without a parser."""
+    return None if _PARSER is None else _PARSER.parse(source).root_node
+
+
+def language() -> Any:
+    """The grammar in use, for a test that pins its node kinds; None without a parser."""
+    return None if _PARSER is None else _PARSER.language

@@ -1,0 +1,218 @@
+"""What a path means without looking at the disk: where it points, whether it is secret or protected, what rules match.
+
+What the disk knows (where symlinks lead) comes in as a fact; see `World`.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import posixpath
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from harness_core.permissions.text import invisible
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What judging needs to know beyond the call.
+
+    workspace, home: absolute paths; the workspace is where commands start. paths: the real absolute paths of what the
+    call names, in its order, all symlinks followed; None says that there are no symlinks. git_runs: what the
+    repository's own configuration would run ("" for nothing). addresses: what the host of a URL resolves to.
+    redirects: the URLs that a fetch would be led to.
+    """
+
+    workspace: str
+    home: str = "/nonexistent"
+    paths: tuple[str, ...] | None = None
+    git_runs: str = ""
+    addresses: tuple[str, ...] = ()
+    redirects: tuple[str, ...] = ()
+
+
+# -- where a path points -----------------------------------------------------------------------------------------------
+
+
+def absolute(path: str, folder: str) -> str:
+    """The normalised absolute path. `..` is taken by the letter: what symlinks make of it is for real paths."""
+    joined = posixpath.normpath(posixpath.join(folder, path))
+    return "/" + joined.lstrip("/")  # POSIX leaves two leading slashes alone
+
+
+def within(path: str, folder: str) -> bool:
+    """Whether an absolute, normalised path is this folder or below it."""
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+# -- secrets: what is not read without asking --------------------------------------------------------------------------
+
+SECRET_FOLDERS: Final = frozenset(
+    ".git .ssh .aws .azure .gnupg .kube .docker .gcloud .terraform.d .password-store .vault secrets .secrets".split()
+)
+_TEMPLATES: Final = (".example", ".template", ".sample", ".dist", ".tmpl")
+_SOURCES: Final = frozenset(
+    "py pyi ts tsx js jsx mjs cjs go rs java kt kts rb c h cc cpp hpp cs swift scala php html css scss vue svelte "
+    "md rst adoc sql proto graphql lock".split()
+)
+_SECRET_NAMES: Final = re.compile(
+    r"""
+    \.env(\..*|rc)? | .*\.env | env\.(local|production) | \.flaskenv
+  | \.(npmrc|pypirc|netrc|pgpass|my\.cnf|mylogin\.cnf|htpasswd|git-credentials|dockercfg|dockerconfigjson|boto|s3cfg)
+  | \.(vault-token|terraformrc|yarnrc(\.yml)?|rclone\.conf|msmtprc|smbcredentials|esmtprc|token)
+  | _netrc | shadow-? | gshadow-? | sudoers | master\.passwd | kubeconfig.* | .*_history | \.lesshst | \.viminfo
+  | .*\.(pem|key|p12|pfx|p8|jks|keystore|kdbx?|ppk|ovpn|gpg|asc|age|tfstate|tfvars|pkcs12|keytab|agekey)(\.backup|\.bak)?
+  | id_(rsa|dsa|ecdsa|ed25519)(_sk)? | wallet\.dat | key3\.db | key4\.db | logins\.json | cookies(\.sqlite)?
+  | (.*[._-])?(service[_-]?account|firebase[_-]adminsdk|client[_-]secrets?|application_default_credentials)(.*)?\.json
+  | (.*[._-])?(secrets?|credentials?|passwords?|passwd|api[_-]?keys?|auth[_-]?tokens?|tokens?)(\.[a-z0-9]+)*
+  """,
+    re.X | re.I,
+)
+# Names that secrets go by, to see whether a glob could reach one.
+_SAMPLES: Final = tuple(
+    ".env .env.local .env.production .envrc .npmrc .netrc .pypirc .git-credentials .htpasswd .pgpass id_rsa id_ed25519 "
+    "id_ecdsa key.pem tls.pem server.key app.key cert.p12 secrets.yml secrets.yaml secrets.json secret.json "
+    "credentials.json credentials token password.txt terraform.tfstate prod.tfvars wallet.dat .git .ssh .aws secrets "
+    "service-account.json kubeconfig .bash_history prod.env release.jks vault.kdbx".split()
+)
+
+
+def secret(path: str) -> bool:
+    """Whether a path names a secret, or something in a folder of secrets. Templates and source code are none."""
+    names = [name.casefold() for name in path.split("/") if name not in ("", ".", "..")]
+    if not names:
+        return False
+    if any(name in SECRET_FOLDERS for name in names) or ".config/gh" in path.casefold():
+        return True
+    return any(_secret_name(name) for name in names)
+
+
+def _secret_name(name: str) -> bool:
+    if name.endswith(_TEMPLATES) or not _SECRET_NAMES.fullmatch(name):
+        return False
+    stem, dot, ending = name.rpartition(".")
+    return not (dot and stem and ending in _SOURCES and not name.startswith(".env"))
+
+
+def may_reach_secret(pattern: str) -> bool:
+    """Whether a glob could match the name of a secret, at any of its segments. `*` does not match a leading dot."""
+    segments = [segment for segment in pattern.casefold().split("/") if segment not in ("", ".")]
+    return any(_could_match(segment) for segment in segments) or secret(re.sub(r"\[(.)\]", r"\1", pattern))
+
+
+def _could_match(segment: str) -> bool:
+    if not re.search(r"[*?\[]", segment):
+        return False
+    return any(
+        fnmatch.fnmatchcase(name, segment) and (segment.startswith((".", "[.]")) or not name.startswith("."))
+        for name in _SAMPLES
+    )
+
+
+# -- protected: what is not written without an exact rule --------------------------------------------------------------
+
+_PROTECTED: Final = re.compile(
+    r"""
+    \.git | \.git(modules|attributes|config|ignore_global) | \.env.* | \.vscode | \.idea | \.claude.* | \.harness.*
+  | \.ssh | \.github | \.npmrc | \.mcp\.json | \.[a-z0-9_-]*rc(\.[a-z]+)? | \.(bash|zsh|sh)?_?(profile|login|logout|env)
+  | \.(zprofile|zshenv|zlogin|zlogout|xprofile|xinitrc|inputrc) | \.(aws|gnupg|kube|docker|husky|devcontainer|cursor.*)
+  | \.config | \.local | \.(gitlab-ci|pre-commit-config|travis)\.ya?ml | \.(circleci|buildkite|direnv|bin)
+  """,
+    re.X | re.I,
+)
+
+
+def protected(path: str) -> bool:
+    """Whether writing there can change what programs do later: settings, hooks, start-up files. Any case."""
+    return any(_PROTECTED.fullmatch(name) or name.casefold() in SECRET_FOLDERS for name in path.split("/"))
+
+
+# -- paths in arguments ------------------------------------------------------------------------------------------------
+
+
+def unusual(path: str) -> str:
+    """Why a path argument cannot be judged by its looks; "" if it can."""
+    if not path:
+        return "the path is empty"
+    if fault := invisible(path):
+        return fault
+    if "\n" in path or "\t" in path:
+        return "the path holds a control character"
+    if "\\" in path or "$" in path:
+        return "the path holds a backslash or a dollar sign"
+    if path.startswith("~") and not (path == "~" or path.startswith("~/")):
+        return "the path begins with ~ and a user's name"
+    if path.endswith("/"):
+        return "the path ends with a slash"
+    return ""
+
+
+def placed(path: str, world: World) -> str:
+    """The absolute path of an argument or a rule: relative to the workspace, or to home with ~/."""
+    if path == "~" or path.startswith("~/"):
+        return absolute(path[1:].lstrip("/"), world.home)
+    return absolute(path, world.workspace)
+
+
+# -- path patterns (write, edit, read) ---------------------------------------------------------------------------------
+
+
+def has_wildcard(pattern: str) -> bool:
+    """Whether a path pattern has a `*` or `?` that is not escaped."""
+    return bool(re.search(r"(?<!\\)(?:\\\\)*[*?]", pattern))
+
+
+def unescaped(pattern: str) -> str:
+    """The path that a pattern without wildcards names."""
+    return re.sub(r"\\(.)", r"\1", pattern, flags=re.S)
+
+
+def covers(pattern: str, path: str, world: World, *, wide: bool) -> bool:
+    """Whether a path pattern matches an absolute path.
+
+    Narrow (for allow): wildcards match no name that begins with a dot, and one file without a wildcard.
+    Wide (for deny and ask): any case, dots too, and everything below what is matched.
+    """
+    if not has_wildcard(pattern):
+        target = placed(unescaped(pattern), world)
+        if not wide:
+            return bool(pattern) and not pattern.endswith("/") and path == target
+        return within(path.casefold(), target.casefold())
+    folder, rest = _rooted(pattern, world)
+    expression = _expression(folder, rest, wide=wide)
+    return bool(re.fullmatch(expression, path, re.S | (re.I if wide else 0)))
+
+
+def _rooted(pattern: str, world: World) -> tuple[str, str]:
+    if pattern.startswith("~/"):
+        return world.home, pattern[2:]
+    return ("/", pattern.lstrip("/")) if pattern.startswith("/") else (world.workspace, pattern)
+
+
+def _expression(folder: str, pattern: str, *, wide: bool) -> str:
+    parts = [segment for segment in pattern.split("/") if segment not in ("", ".")]
+    if ".." in parts:
+        return r"(?!)" if not wide else _expression("/", posixpath.normpath(posixpath.join(folder, pattern)), wide=True)
+    name = r"[^/]+" if wide else r"(?!\.)[^/]+"
+    out = re.escape(folder.rstrip("/"))
+    for place, segment in enumerate(parts):
+        if segment == "**":
+            # Zero or more folders in between; at the end, everything below.
+            out += rf"(?:/{name})*" if place < len(parts) - 1 else rf"(?:/{name})+"
+        else:
+            out += "/" + _segment(segment, wide=wide)
+    return out + (r"(?:/.*)?" if wide else "")
+
+
+def _segment(segment: str, *, wide: bool) -> str:
+    dotted = "" if wide or not re.match(r"[*?]", segment) else r"(?!\.)"
+    out = ""
+    for escaped, char in re.findall(r"\\(.)|(.)", segment, re.S):
+        if escaped:
+            out += re.escape(escaped)
+        elif char == "*":
+            out += "[^/]*"
+        else:
+            out += "[^/]" if char == "?" else re.escape(char)
+    return dotted + out

@@ -1,0 +1,52 @@
+"""What a text may hold before anybody reads meaning into it: nothing invisible, nothing that looks like something else."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Final
+
+LONGEST_COMMAND: Final = 10_000  # characters that a reviewer can be expected to read
+BLANKS: Final = 200  # in a row: what stands behind them is out of sight
+NEWLINES: Final = 50  # in a row, likewise
+
+_PLAIN: Final = re.compile(r"[\n\t -~]*")
+_PADDING: Final = re.compile(rf"[ \t]{{{BLANKS},}}|(?:[ \t]*\n){{{NEWLINES},}}")
+# Control, format, surrogate, private, unassigned, line and paragraph separators: none of them can be seen.
+_UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"})
+# Letters and marks that print as nothing: variation selectors, Hangul fillers, the braille blank, joiners.
+_BLANK_LETTERS: Final = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
+_FULL_WIDTH: Final = re.compile("[\uff01-\uff5e\uffe0-\uffe6]")
+_DASHES: Final = frozenset("\u02d7\u2043\u2212\u2796\u30fc\u4e00\u1173")
+
+
+def invisible(text: str) -> str:
+    """Why a text cannot be trusted to be what it looks like; "" if it can. Tab and newline are no fault here."""
+    if _PLAIN.fullmatch(text):
+        return ""
+    for char in text:
+        if char in "\n\t" or " " <= char <= "~":
+            continue
+        if unicodedata.category(char) in _UNSEEN or _BLANK_LETTERS.match(char):
+            return f"the text holds an invisible or control character (U+{ord(char):04X})"
+        if _FULL_WIDTH.match(char):
+            return f"the text holds a full-width character (U+{ord(char):04X}) that looks like another"
+    return ""
+
+
+def disguised(command: str) -> str:
+    """Why a command cannot be reviewed by its looks; "" if it can."""
+    if len(command) > LONGEST_COMMAND:
+        return f"the command is longer than {LONGEST_COMMAND:,} characters"
+    if "\\\n" in command:
+        return "a backslash at the end of a line joins two lines"
+    if _PADDING.search(command):
+        return "the command is padded with blanks or empty lines"
+    return invisible(command)
+
+
+def dash_like(word: str) -> bool:
+    """Whether a word begins with something that looks like the dash of an option and is none."""
+    return bool(word) and word[0] > "~" and (unicodedata.category(word[0]) == "Pd" or word[0] in _DASHES)
