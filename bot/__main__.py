@@ -11,10 +11,10 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from bot import demo
-from bot.app import Bot, LocalBot
+from bot import check, demo
+from bot.app import Bot, LocalBot, model_of
 from bot.approvers import Access
-from bot.config import Settings
+from bot.config import Settings, in_force
 from bot.slack_api import SlackRefused, SlackUnreachable
 from harness_core.errors import ConfigError, StoreError
 from harness_core.masking import mask
@@ -22,6 +22,14 @@ from harness_core.masking import mask
 log = logging.getLogger("harness")
 
 USAGE: Final = "Runs the harness bot: in Slack with the two Slack tokens set, else in a local workspace."
+
+
+COMMANDS: Final = {
+    "run": "run the bot (the default)",
+    "demo": "play one conversation without a browser",
+    "check": "say of each setting whether it works, or what to do",
+    "config": "show the settings in force and where they come from",
+}
 
 
 class MaskingFormatter(logging.Formatter):
@@ -40,6 +48,10 @@ def main(argv: Sequence[str] | None = None, env: Mapping[str, str] | None = None
         settings = Settings.from_env(os.environ if env is None else env)
         if arguments.command == "demo":
             return demo.main(settings)
+        if arguments.command == "config":
+            return _config(os.environ if env is None else env)
+        if arguments.command == "check":
+            return asyncio.run(_check(settings))
         settings.data.mkdir(parents=True, exist_ok=True)
         asyncio.run(_run(settings))
         return 0
@@ -53,9 +65,27 @@ def main(argv: Sequence[str] | None = None, env: Mapping[str, str] | None = None
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="harness-bot", description=USAGE)
-    parser.add_argument("command", nargs="?", choices=("run", "demo"), default="run", help="run (default), or demo")
+    parser.add_argument("command", nargs="?", choices=tuple(COMMANDS), default="run", help=_help())
     parser.add_argument("-v", "--verbose", action="store_true", help="log what happens, not only what goes wrong")
     return parser
+
+
+def _help() -> str:
+    return "; ".join(f"{name}: {what}" for name, what in COMMANDS.items())
+
+
+def _config(env: Mapping[str, str]) -> int:
+    for name, value, source in in_force(env):
+        print(f"{name:<20} {mask(value):<42} from {source}")
+    return 0
+
+
+async def _check(settings: Settings) -> int:
+    model, fine = model_of(settings), True
+    async for line in check.check(settings, model):
+        print(mask(str(line)), flush=True)
+        fine = fine and not line.advice
+    return 0 if fine else 1
 
 
 def _log(verbose: bool) -> None:
@@ -95,10 +125,10 @@ def _local_lines(local: LocalBot) -> Sequence[str]:
 def _lines(settings: Settings, bot: Bot) -> Sequence[str]:
     folder = settings.workspace or settings.data / "workspaces"
     per = "one folder for all sessions" if settings.workspace else "a folder per session"
-    asked = settings.model.name or settings.model.api_key
-    model = "this version talks to the practice model only" if asked else "no OPENAI_API_KEY"
+    practice = "the practice model, which follows a few plain requests and needs no network (no HARNESS_MODEL)"
+    model = settings.model.name or practice
     return (
-        f"Model: the practice model, which follows a few plain requests and needs no network ({model}).",
+        f"Model: {model}.",
         f"Tools: approved commands really run on this machine, in {folder.resolve()} ({per}).",
         f"Data:  {settings.data.resolve()}",
     )

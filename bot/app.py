@@ -50,6 +50,19 @@ class Parts:
     options: HarnessOptions | None = None
 
 
+def model_of(settings: Settings) -> ChatModel:
+    """The model that the settings name; without one the practice model. Raises ConfigError."""
+    wanted = settings.model
+    if not wanted.name:
+        if wanted.api_key or wanted.base_url:
+            given = "OPENAI_API_KEY" if wanted.api_key else "OPENAI_BASE_URL"
+            raise ConfigError(f"{given} is set, but HARNESS_MODEL is missing: the name of a model that can call tools.")
+        return PracticeModel()
+    from harness_core.models.openai import openai_model  # only who uses it pays for importing openai
+
+    return openai_model(wanted.name, wanted.base_url, wanted.api_key)
+
+
 class Bot:
     """The bot, connected to one Slack workspace. `async with` starts and stops it."""
 
@@ -59,10 +72,11 @@ class Bot:
         self._own_store = parts.store is None
         self.store: SessionStore = parts.store or SQLiteStore(settings.data / DATABASE, codec=CODEC)
         self.book = SettingsBook(self.store, self.clock, given)
+        self.model = parts.model or model_of(settings)
         self.engine = HarnessEngine(
             settings.workspace or settings.data / "workspaces",
             settings.data,
-            model=parts.model or PracticeModel(),
+            model=self.model,
             store=self.store,
             clock=self.clock,
             hitl_enabled=True,
@@ -98,6 +112,8 @@ class Bot:
         await self.engine.close()
         await self.presenter.close()
         await self.api.close()
+        if aclose := getattr(self.model, "aclose", None):
+            await aclose()
         if self._own_store:
             await self.store.close()
 

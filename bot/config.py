@@ -26,6 +26,32 @@ _WHERE: Final = {
 _PREFIX: Final = {"SLACK_BOT_TOKEN": "xoxb-", "SLACK_APP_TOKEN": "xapp-"}
 
 
+# Every variable: what it is for, what holds without it, and whether its value is a secret.
+VARIABLES: Final[tuple[tuple[str, str, str, bool], ...]] = (
+    ("SLACK_BOT_TOKEN", "the bot's token", "none: a local workspace", True),
+    ("SLACK_APP_TOKEN", "the socket's token", "none: a local workspace", True),
+    ("SLACK_API_URL", "another Slack-compatible server", SLACK_API, False),
+    ("HARNESS_ADMINS", "who administers", "nobody; in a local workspace Ada", False),
+    ("HARNESS_APPROVERS", "who decides beside them", "nobody", False),
+    ("HARNESS_DATA", "the data folder", "data", False),
+    ("HARNESS_WORKSPACE", "one folder for all sessions", "a folder per session in the data folder", False),
+    ("HARNESS_LOCAL_PORT", "the local workspace's port", str(LOCAL_PORT), False),
+    ("HARNESS_MODEL", "the model", "the practice model", False),
+    ("OPENAI_BASE_URL", "where the model is", "OpenAI", False),
+    ("OPENAI_API_KEY", "the model's key", "none", True),
+)
+
+
+def in_force(env: Mapping[str, str]) -> list[tuple[str, str, str]]:
+    """(variable, value, where it comes from) of every setting. Of a secret only that it is set."""
+    rows = []
+    for name, _, default, secret in VARIABLES:
+        value = env.get(name, "").strip()
+        shown = "(set, not shown)" if value and secret else value or default
+        rows.append((name, shown, "the environment" if value else "the default"))
+    return rows
+
+
 @dataclass(frozen=True, slots=True)
 class SlackSettings:
     """How to reach a Slack workspace. api_url ends with a slash."""

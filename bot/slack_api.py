@@ -11,6 +11,7 @@ from typing import Any, Final
 import aiohttp
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.pace import Pace, Urgency
 from harness_core.errors import HarnessError
@@ -67,6 +68,15 @@ class SlackApi:
     async def auth_test(self) -> Mapping[str, Any]:
         """Who we are."""
         return await self._call("auth.test")
+
+    async def scopes(self) -> frozenset[str]:
+        """What our token may do, as the answer's header says."""
+        response = await self._respond("auth.test", again=True)
+        return frozenset(str(response.headers.get("x-oauth-scopes", "")).replace(" ", "").split(",")) - {""}
+
+    async def socket_address(self) -> str:
+        """Where to open a socket; this wants the app token."""
+        return str((await self._call("apps.connections.open", again=True)).get("url", ""))
 
     async def app_of(self, bot: str) -> str:
         """The id of the app that a bot belongs to; "" if Slack does not say."""
@@ -154,14 +164,18 @@ class SlackApi:
     # -- the call ------------------------------------------------------------------------------------------------------
 
     async def _call(self, method: str, *, again: bool = False, **arguments: Any) -> Mapping[str, Any]:
+        """What Slack answers to a call."""
+        data = (await self._respond(method, again=again, **arguments)).data
+        return data if isinstance(data, dict) else {}
+
+    async def _respond(self, method: str, *, again: bool, **arguments: Any) -> AsyncSlackResponse:
         """Call, wait when Slack says so, and try again what it surely did not do (with `again`, may do twice)."""
         for attempt in range(1, TRIES + 1):
             try:
                 how: dict[str, Any] = (
                     {"http_verb": "GET", "params": arguments} if method in READS else {"json": arguments}
                 )
-                response = await self.client.api_call(method, **how)
-                return response.data if isinstance(response.data, dict) else {}
+                return await self.client.api_call(method, **how)
             except SlackApiError as error:
                 await self._put_off(method, error, attempt, str(arguments.get("channel", "")), again)
             except (aiohttp.ClientConnectorError, ConnectionRefusedError) as error:  # it never got there

@@ -39,7 +39,7 @@ FLOORS: Final = (
     Floor("bot: where the parts are put together", "bot.app"),
     Floor("bot: a Slack in this process, for app alone", "bot.local.*"),
     Floor("bot: what reacts", "bot.listeners.* bot.inbox bot.commands bot.presenter bot.threads bot.web"),
-    Floor("bot: people and settings as they are now", "bot.people bot.settings"),
+    Floor("bot: people and settings as they are now", "bot.people bot.settings bot.check"),
     Floor("bot: what talks to Slack", "bot.slack_api bot.pace"),
     Floor("bot: what was shown", "bot.posts bot.facts", pure=True),
     Floor("bot: payloads in, pictures out", "bot.inbound bot.story bot.blocks bot.modals bot.edits", pure=True),
@@ -70,6 +70,7 @@ LAZY: Final = {
     ("harness_core.engine", "harness_core.tools"): "the built-in tools, where an option names one",
     ("harness_core.engine", "harness_core.store.sqlite"): "the store of whoever gives none",
     ("harness_core.engine", "harness_core.models.practice"): "the model of whoever names none",
+    ("bot.app", "harness_core.models.openai"): "a real model, where the settings name one",
 }
 # Imported for annotations alone.
 FOR_TYPES: Final = {
@@ -82,10 +83,12 @@ FOR_TYPES: Final = {
 PUBLIC: Final = words(
     "harness_core harness_core.engine harness_core.errors harness_core.events harness_core.handle harness_core.hitl "
     "harness_core.masking harness_core.options harness_core.permissions.rule harness_core.ports harness_core.session "
-    "harness_core.types"
+    "harness_core.steps harness_core.types"
 )
 # Who puts the parts together, or plays with the whole; and what only those may know.
-PARTS: Final = words("harness_core.store.sqlite harness_core.models.practice harness_core.tools")
+PARTS: Final = words(
+    "harness_core.store.sqlite harness_core.models.practice harness_core.models.openai harness_core.tools"
+)
 COMPOSERS: Final = frozenset({"bot.app", "bot.demo", "bot.__main__"})
 
 # All that pure modules import of others: none of it knows the time, chance, a disk or a network.
