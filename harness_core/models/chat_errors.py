@@ -95,8 +95,8 @@ class Asked:
         return ModelError(kind, text, retry_after=said.retry_after)
 
     def unreachable(self, why: str) -> ModelError:
-        """No connection. why: a clause that says what failed."""
-        return ModelError("unreachable", f"The model's server {self.host} cannot be reached: {self._clean(why)}.")
+        """No connection. why: what failed, and what to look at, as the end of a sentence."""
+        return ModelError("unreachable", f"The model's server {self.host} cannot be reached: {self._clean(why)}")
 
     def timed_out(self) -> ModelError:
         """The server did not answer, or not to the end, in the time that there was."""

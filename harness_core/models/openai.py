@@ -141,7 +141,7 @@ class OpenAIModel:
     def _failure(self, error: Exception, answered: bool) -> ModelError:
         match error:
             case APITimeoutError() if any(isinstance(e, ConnectTimeout | PoolTimeout) for e in _chain(error)):
-                return self._asked.unreachable("it does not answer. Check OPENAI_BASE_URL and the network")
+                return self._asked.unreachable("it does not answer. Check OPENAI_BASE_URL and the network.")
             case APITimeoutError() | TimeoutError():
                 return self._asked.timed_out()
             case APIConnectionError() if answered:
@@ -209,12 +209,12 @@ def _why(error: Exception) -> str:
             case ssl.SSLCertVerificationError():
                 return (
                     f"its certificate is not trusted ({cause.verify_message}). This machine's trusted certificates "
-                    "(the package ca-certificates) may be missing, or the server's own may have to be added"
+                    "(the package ca-certificates) may be missing, or the server's own may have to be added."
                 )
             case ssl.SSLError():
                 return f"the TLS connection failed ({cause.reason}). Is it https:// that this server speaks?"
             case socket.gaierror():
-                return "there is no server of that name. Check OPENAI_BASE_URL and the network"
+                return "there is no server of that name. Check OPENAI_BASE_URL and the network."
             case ConnectionRefusedError():
                 return "nothing listens there. Is the server running, and is OPENAI_BASE_URL right?"
     return "the connection failed. Is the server running, and is OPENAI_BASE_URL right?"
