@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Coroutine, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
+from weakref import WeakValueDictionary
 
 from bot import approvers, edits, ids, modals, words
 from bot.approvers import Refusal
@@ -40,6 +42,7 @@ from harness_core.session import Trace
 
 log = logging.getLogger(__name__)
 
+EARLY: Final = 200  # edits kept in memory of messages that nobody has seen yet
 REMEMBERED: Final = 2_000  # sessions whose requesters are kept in memory, and messages that were heard
 
 
@@ -60,14 +63,19 @@ class Inbox:
         self._requesters: dict[str, tuple[int, frozenset[str]]] = {}
         self._told: set[tuple[str, str, str]] = set()
         self._heard: dict[tuple[str, str], None] = {}
+        self._early: dict[str, Amend] = {}
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._later: set[asyncio.Task[None]] = set()
 
     async def take(self, heard: Inbound) -> None:
         """Carry out what was said in a message; answers are private. Raises what must prevent an acknowledgement."""
         if isinstance(heard, Stop | Status | Decide | Ignore) and not self._first(heard.origin):
             return
+        # One after the other in a thread: an edit that comes with its message must find it stored.
+        turn = self._turns.setdefault(getattr(heard, "session_id", ""), asyncio.Lock())
         try:
-            await self._take(heard)
+            async with turn:
+                await self._take(heard)
         except BaseException:
             if heard.origin:
                 self._heard.pop(_place(heard.origin), None)  # it is delivered again
@@ -126,8 +134,14 @@ class Inbox:
                 self.whisper(said.origin, refusal.why)
             return
         if by := (await self._settings.in_force()).paused_by:
-            self.whisper(said.origin, words.paused(by))
+            if self._first(said.origin):
+                self.whisper(said.origin, words.paused(by))
             return
+        early = self._early.get(said.key)
+        if early and early.origin.user == said.origin.user:
+            if early.text is None:
+                return
+            said = replace(said, text=early.text)
         before = await self._engine.trace(said.session_id) if known else Trace()
         names = tuple(file.name for file in said.files)
         origin = said.origin
@@ -146,12 +160,18 @@ class Inbox:
             self.whisper(said.origin, words.QUEUED if waits_for else words.QUEUED_RUNNING)
 
     async def _amend(self, changed: Amend) -> None:
-        if await self._engine.store.last_seq(changed.session_id) == 0:
-            return
         facts = await self._engine.store.read(changed.session_id)
         by = next((f.by for f in facts if isinstance(f, Prompted) and f.ref == changed.key), None)
         if by is not None and changed.origin.user == by:
             await self._engine.amend(changed.session_id, changed.key, changed.text)
+        elif by is None:
+            self._arrived_early(changed)
+
+    def _arrived_early(self, changed: Amend) -> None:
+        """Where a message is delivered again after its edit, it comes as it first was: remember what became of it."""
+        self._early[changed.key] = changed
+        if len(self._early) > EARLY:
+            del self._early[next(iter(self._early))]
 
     async def _stop(self, asked: Stop) -> None:
         who = await self._who(asked.origin)

@@ -101,7 +101,7 @@ class Desk:
 
     def thread(self, ts: str, channel: str = CHANNEL) -> list[Message]:
         """The bot's messages in a thread."""
-        return [m for m in self.slack.messages(channel, ts) if m.get("bot_id") and m["ts"] != ts]
+        return [m for m in self.slack.messages(channel, ts) if m.get("bot_id") == people.BOT_ID]
 
     def cards(self, ts: str, channel: str = CHANNEL) -> list[Message]:
         return [m for m in self.thread(ts, channel) if any("task:" in str(b) for b in m.get("blocks", ()))]

@@ -1,0 +1,306 @@
+"""What Slack delivers twice, late, out of order, or for others: one message is one prompt, and nothing is lost."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from bot.local import people
+from harness_core.events import Event, Prompted, RunStart
+from harness_core.ports import ModelRequest
+from harness_core.testing import RecordingTool, ScriptedModel, call
+from tests.acceptance.desk import Desk, buttons, clock_of_today, reading
+
+
+def heard(request: ModelRequest) -> str:
+    """All that people said since the model spoke last."""
+    said: list[str] = []
+    for message in reversed(request.messages):
+        if message.role != "user":
+            break
+        said.insert(0, message.content)
+    return "I heard: " + " / ".join(said)
+
+
+async def quiet(desk: Desk) -> None:
+    """Everything delivered so far is acknowledged and carried out."""
+    await desk.slack.wait_for(lambda s: not s.world.hub.pending)
+    await desk.settled()
+
+
+@pytest.mark.parametrize("order", [1, -1], ids=["the message first", "the mention first"])
+@pytest.mark.parametrize("apart", [False, True], ids=["at once", "one after the other"])
+async def test_a_mention_that_comes_as_itself_and_as_a_message_is_one_prompt(
+    tmp_path: Path, order: int, apart: bool
+) -> None:
+    async with Desk(tmp_path, ScriptedModel(heard, heard), []) as desk:
+        await desk.bot.stop()
+        ts = await desk.ask("hello")
+        payloads = [record["payload"] for record in desk.slack.world.hub.pending.values()]
+        assert {payload["event"]["type"] for payload in payloads} == {"message", "app_mention"}
+        desk.slack.world.hub.clear()
+        desk.local.bot = desk.local.made()
+        await desk.bot.start()
+
+        for payload in payloads[::order]:
+            desk.slack.world.hub.offer("events_api", payload, accepts=False)
+            if apart:
+                await quiet(desk)
+
+        assert await desk.answer(ts, "I heard") == "I heard: hello"
+        await quiet(desk)
+        assert len(await desk.facts(ts, Prompted)) == 1
+        assert len(desk.thread(ts)) == 1
+
+
+async def test_a_message_that_is_delivered_again_while_it_waits_and_after_is_one_turn(tmp_path: Path) -> None:
+    async with Desk(
+        tmp_path, ScriptedModel(call("change", a=1), "done"), [RecordingTool("change")], clock=clock_of_today()
+    ) as desk:
+        ts = await desk.ask("change it")
+        card = await desk.card(ts)
+        assert desk.slack.replay(ts) == 2
+        await quiet(desk)
+        await desk.click(card, "approve")
+        await desk.answer(ts, "done")
+        desk.clock.advance(23 * 3_600)
+        desk.slack.replay(ts)
+        await quiet(desk)
+        await desk.reborn()
+        desk.slack.replay(ts)
+        await quiet(desk)
+
+        assert len(await desk.facts(ts, Prompted)) == 1
+        assert len(await desk.facts(ts, RunStart)) == 2  # begun, and gone on with
+        assert len(desk.thread(ts)) == 2
+        assert desk.notices(people.ADA) == []
+
+
+async def test_an_event_whose_first_delivery_was_lost_counts_when_it_is_tried_again(tmp_path: Path) -> None:
+    async with Desk(tmp_path, ScriptedModel("done"), []) as desk:
+        await desk.bot.stop()
+        ts = await desk.ask("hello")
+        desk.local.bot = desk.local.made()
+        await desk.bot.start()
+
+        await desk.answer(ts, "done")
+
+
+@pytest.mark.parametrize("reason", ["refresh_requested", "warning", "cut"])
+async def test_a_connection_that_ends_loses_nothing(tmp_path: Path, reason: str) -> None:
+    async with Desk(tmp_path, ScriptedModel(call("change", a=1), "done"), [RecordingTool("change")]) as desk:
+        desk.slack.disconnect(reason)
+        ts = await desk.ask("change it")
+        card = await desk.card(ts)
+        desk.slack.disconnect(reason)
+        await desk.slack.wait_for(lambda s: len([e for e in s.log if e["kind"] == "connected"]) >= 2)
+        await desk.slack.wait_for(lambda s: s.connections >= 1)
+
+        for _ in range(20):
+            if (await desk.click(card, "approve", force=True)).ok:
+                break
+        await desk.answer(ts, "done")
+        assert len(await desk.facts(ts, Prompted)) == 1
+
+
+# -- who is meant ------------------------------------------------------------------------------------------------------
+
+
+async def test_the_bots_own_messages_and_updates_start_nothing(tmp_path: Path) -> None:
+    async with Desk(tmp_path, ScriptedModel(call("change", a=1), "done"), [RecordingTool("change")]) as desk:
+        ts = await desk.ask("change it")
+        await desk.click(await desk.card(ts), "approve")
+        await desk.answer(ts, "done")
+        await desk.card(ts, showing="ran")
+        await quiet(desk)
+
+        assert len(await desk.bot.store.sessions("slack:")) == 1
+        assert len(await desk.facts(ts, Prompted)) == 1
+
+
+async def test_other_bots_start_nothing_and_are_not_answered(tmp_path: Path) -> None:
+    async with Desk(tmp_path, ScriptedModel("done"), []) as desk:
+        alone = await desk.slack.say(people.OTHER_BOT, people.GENERAL, f"<@{people.BOT_USER}> hello", as_bot=True)
+        hook = await desk.slack.notice(people.OTHER_BOT, people.GENERAL, "bot_message", f"<@{people.BOT_USER}> hi")
+        ts = await desk.ask("hello")
+        await desk.answer(ts, "done")
+        for _ in range(10):
+            text = f"<@{people.BOT_USER}> thank you"
+            await desk.slack.say(people.OTHER_BOT, people.GENERAL, text, ts, as_bot=True)
+            await quiet(desk)
+
+        assert desk.texts(ts) == ["done"]
+        assert desk.thread(alone["ts"]) == []
+        assert list(await desk.bot.store.sessions("slack:")) == [desk.session(ts)]
+        assert hook["ts"] != ts
+
+
+async def test_slack_itself_is_nobody(tmp_path: Path) -> None:
+    async with Desk(tmp_path, ScriptedModel("done"), []) as desk:
+        channel = people.direct_id(people.ADA)
+        message = await desk.slack.say(people.SLACK, channel, "Your trial ends", force=True)
+        for subtype in ("channel_join", "channel_topic"):
+            await desk.slack.notice(people.ADA, people.GENERAL, subtype, f"<@{people.BOT_USER}> is here")
+        await quiet(desk)
+
+        assert list(await desk.bot.store.sessions("slack:")) == []
+        assert desk.thread(message["ts"], channel) == []
+
+
+async def test_the_requesters_replies_need_no_mention_and_those_of_others_do(tmp_path: Path) -> None:
+    async with Desk(tmp_path, ScriptedModel(*[heard] * 9), []) as desk:
+        ts = await desk.ask("hello", people.BEN)
+        await desk.answer(ts, "I heard: hello")
+        await desk.say("nobody asked you", people.CLEO, thread=ts)
+        await desk.say("go on", people.BEN, thread=ts)
+        await desk.answer(ts, "I heard: go on")
+        await desk.say("@cleo what do you think?", people.BEN, thread=ts)
+        await desk.say("@ben I think so", people.CLEO, thread=ts)
+        await quiet(desk)
+        await desk.ask("and me?", people.CLEO, thread=ts)
+
+        await desk.answer(ts, "I heard: and me?")
+        await desk.say("now mine count too", people.CLEO, thread=ts)
+        await desk.answer(ts, "I heard: now mine count too")
+        assert len(desk.texts(ts)) == 4
+
+
+async def test_a_reply_in_a_thread_that_is_not_the_bots_is_not_kept(tmp_path: Path) -> None:
+    async with Desk(tmp_path, ScriptedModel("done"), []) as desk:
+        root = await desk.say("lunch?", people.BEN)
+        await desk.say("yes", people.ADA, thread=root)
+        await quiet(desk)
+
+        assert list(await desk.bot.store.sessions("")) == []
+
+
+async def test_two_channels_with_the_same_timestamp_are_two_sessions(tmp_path: Path) -> None:
+    async with Desk(tmp_path, ScriptedModel(heard), []) as desk:
+        stamps = desk.slack.world.stamps
+        ts = await desk.ask("in general")
+        stamps._last -= 1  # the next message gets the same timestamp
+        stamps._clock = lambda: 0.0
+        other = await desk.ask("in ops", channel=people.OPS)
+        assert ts == other
+
+        assert await desk.answer(ts, "I heard") == "I heard: in general"
+        assert await desk.answer(ts, "I heard", people.OPS) == "I heard: in ops"
+
+
+async def test_a_file_without_words_and_one_with_words_count(tmp_path: Path) -> None:
+    async with Desk(tmp_path, ScriptedModel(heard, heard), []) as desk:
+        message = await desk.slack.say(people.ADA, people.GENERAL, "@harness look", files=[{"name": "plan.txt"}])
+        ts = message["ts"]
+        await desk.answer(ts, "I heard")
+        await desk.slack.say(people.ADA, people.GENERAL, "", ts, files=[{"name": "more.csv"}])
+
+        await desk.slack.wait_for(lambda _: len(desk.texts(ts)) == 2)
+        assert [fact.files for fact in await desk.facts(ts, Prompted)] == [("plan.txt",), ("more.csv",)]
+
+
+# -- while something waits ---------------------------------------------------------------------------------------------
+
+
+async def test_messages_meanwhile_get_one_private_word_and_are_read_after_the_decision(tmp_path: Path) -> None:
+    model = ScriptedModel(call("change", a=1), heard)
+    async with Desk(tmp_path, model, [RecordingTool("change")]) as desk:
+        ts = await desk.ask("change it")
+        card = await desk.card(ts)
+        await desk.say("first", thread=ts)
+        await desk.say("second", thread=ts)
+        await quiet(desk)
+        assert [t for t in desk.notices(people.ADA) if "read after the decision" in t] == desk.notices(people.ADA)
+        assert len(desk.notices(people.ADA)) == 1
+        assert len(desk.cards(ts)) == 1
+        assert reading(desk.cards(ts)[0]) == reading(card)
+
+        await desk.click(card, "approve")
+
+        assert await desk.answer(ts, "I heard") == "I heard: first / second"
+
+
+async def edited_while_waiting(desk: Desk) -> tuple[str, str]:
+    ts = await desk.ask("change it")
+    await desk.card(ts)
+    return ts, await desk.say("then delete the log", thread=ts)
+
+
+async def test_an_edit_before_it_was_read_replaces_what_was_said(tmp_path: Path) -> None:
+    async with Desk(tmp_path, ScriptedModel(call("change", a=1), heard), [RecordingTool("change")]) as desk:
+        ts, reply = await edited_while_waiting(desk)
+        await desk.slack.edit(people.ADA, people.GENERAL, reply, "then keep the log")
+        await quiet(desk)
+
+        await desk.click(desk.cards(ts)[0], "approve")
+
+        assert await desk.answer(ts, "I heard") == "I heard: then keep the log"
+
+
+async def test_an_edit_that_overtakes_its_message_counts_all_the_same(tmp_path: Path) -> None:
+    async with Desk(tmp_path, ScriptedModel(heard), []) as desk:
+        await desk.bot.stop()
+        ts = await desk.ask("delete the log")
+        await desk.slack.edit(people.ADA, people.GENERAL, ts, "@harness keep the log")
+        payloads = [record["payload"] for record in desk.slack.world.hub.pending.values()]
+        desk.slack.world.hub.clear()
+        desk.local.bot = desk.local.made()
+        await desk.bot.start()
+
+        for payload in payloads[::-1]:
+            desk.slack.world.hub.offer("events_api", payload, accepts=False)
+            await quiet(desk)
+
+        assert await desk.answer(ts, "I heard") == "I heard: keep the log"
+        assert len(await desk.facts(ts, Prompted)) == 1
+
+
+async def test_a_deletion_before_it_was_read_withdraws_it(tmp_path: Path) -> None:
+    model = ScriptedModel(call("change", a=1), lambda request: f"I have {request.messages[-1].role}")
+    async with Desk(tmp_path, model, [RecordingTool("change")]) as desk:
+        ts, reply = await edited_while_waiting(desk)
+        await desk.slack.delete(people.ADA, people.GENERAL, reply)
+        await quiet(desk)
+
+        await desk.click(desk.cards(ts)[0], "approve")
+
+        await desk.answer(ts, "I have tool")
+
+
+async def test_an_edit_after_it_was_read_changes_nothing_and_starts_nothing(tmp_path: Path) -> None:
+    model = ScriptedModel("done", heard)
+    async with Desk(tmp_path, model, []) as desk:
+        ts = await desk.ask("hello")
+        await desk.answer(ts, "done")
+        await desk.slack.edit(people.ADA, people.GENERAL, ts, "@harness delete everything")
+        await quiet(desk)
+        assert len(model.requests) == 1
+
+        await desk.say("and now?", thread=ts)
+
+        assert await desk.answer(ts, "I heard") == "I heard: and now?"
+        assert "delete everything" not in str(model.requests[-1].messages)
+
+
+async def test_a_mention_that_an_edit_adds_is_taken_once(tmp_path: Path) -> None:
+    async with Desk(tmp_path, ScriptedModel(heard), []) as desk:
+        ts = await desk.say("what time is it?")
+        await desk.slack.edit(people.ADA, people.GENERAL, ts, "@harness what time is it?")
+        await quiet(desk)
+
+        assert len(await desk.facts(ts, Event)) in (0, 4)
+
+
+async def test_two_messages_at_once_in_one_thread_are_both_answered_in_order(tmp_path: Path) -> None:
+    async with Desk(tmp_path, ScriptedModel(*[heard] * 3), []) as desk:
+        ts = await desk.ask("hello")
+        await desk.answer(ts, "hello")
+
+        await asyncio.gather(desk.say("one", thread=ts), desk.say("two", thread=ts))
+
+        await desk.slack.wait_for(lambda _: "two" in " ".join(desk.texts(ts)))
+        await quiet(desk)
+        words = [word for text in desk.texts(ts) for word in text.removeprefix("I heard: ").split(" / ")]
+        assert words == ["hello", "one", "two"]
+        assert buttons(desk.thread(ts)[0]) == []
