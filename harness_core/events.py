@@ -331,7 +331,8 @@ class Codec:
             # Not dump_json, which writes a date, a set or NaN inside of arguments as something else.
             plain = self._adapter(kind).dump_python(event, exclude=set(ENVELOPE), warnings="error")
             body = json.dumps(plain, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-            body.encode()
+            # Written, it must be readable: pydantic writes None for anything, and reads only so many levels of nesting.
+            self._adapter(kind).validate_json(body)
             return kind, body
         except Exception as error:  # several kinds of them; each means that the fact would come back different
             raise StoreError(f"{kind} cannot be stored as JSON: {error}") from error

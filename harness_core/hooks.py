@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
@@ -109,7 +110,8 @@ def run_point(point: Point, interceptors: Iterable[Any], trace: Trace, call: Too
 
 def _verdict(hook: Any, point: Point, interceptor: Any, trace: Trace, call: ToolCall) -> Verdict | None:
     try:
-        verdict: object = hook(trace, call)
+        # A copy, so that a hook which changes it in place changes nothing: only what it rules is on record.
+        verdict: object = hook(trace, replace(call, args=deepcopy(call.args)))
     except HookReject as reject:
         verdict = reject
     except Exception as error:  # a hook's fault must not become a permission

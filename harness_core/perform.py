@@ -6,9 +6,10 @@ import asyncio
 import inspect
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, get_args
 
 from harness_core import results
 from harness_core.calls import normalise, valid_text
@@ -16,6 +17,7 @@ from harness_core.errors import LeaseLost, ModelError, ToolFailed
 from harness_core.events import (
     ActionEnd,
     ActionStart,
+    Codec,
     ContextSize,
     Event,
     HITLPending,
@@ -45,10 +47,12 @@ from harness_core.ports import (
 )
 from harness_core.session import Trace
 from harness_core.steps import Act, Apply, Begin, Cleared, Close, End, Look, Policy, Reason, Settle, Step, Suspend
-from harness_core.types import Args, Deadline, Inspection, ToolCall, ToolResult, canonical, digest, same
+from harness_core.types import Args, Deadline, Inspection, Outcome, ToolCall, ToolResult, canonical, digest, same
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
+
+_CODEC: Final = Codec()  # to try what comes from outside, before it is recorded
 
 FIRST_BACKOFF: Final = 1.0  # seconds before the second attempt of a model request; doubled for each further one
 LONGEST_BACKOFF: Final = 30.0
@@ -164,7 +168,7 @@ class Performer:
         self._show(ContextSize(len(request.messages)))
         self._show(ReasonStart(step.step, step.attempt))
         try:
-            reply = await self._interruptibly(self._ask(request, step.attempt))
+            said = self._said(step, trace, await self._interruptibly(self._ask(request, step.attempt)))
         except Interrupted:
             return
         except ModelError as error:
@@ -172,10 +176,20 @@ class Performer:
             failed = ModelFailed(error.kind, step.attempt, step.step, message, trace.seq, error.retry_after)
             await self._record((failed,))
             return
+        await self._record((said,))
+
+    def _said(self, step: Reason, trace: Trace, reply: ModelReply) -> ReasonEnd:
+        """The message as a fact. Raises ModelError: what cannot be stored would otherwise be asked for for ever."""
         run_id = trace.run.run_id if trace.run else ""
-        calls = normalise(((c.name, c.arguments, c.id) for c in reply.calls), run_id, step.step, reply.finish_reason)
-        text, finish = valid_text(reply.text), reply.finish_reason
-        await self._record((ReasonEnd(text, calls, reply.usage, finish, trace.seq, step.step, step.attempt),))
+        try:
+            proposed = ((c.name, c.arguments, c.id) for c in reply.calls)
+            calls = normalise(proposed, run_id, step.step, reply.finish_reason)
+            text, finish = valid_text(reply.text), valid_text(reply.finish_reason)
+            said = ReasonEnd(text, calls, reply.usage, finish, trace.seq, step.step, step.attempt)
+            _CODEC.encode(said)
+        except Exception as error:
+            raise ModelError("bad_reply", f"the model's message is unusable: {error}") from error
+        return said
 
     async def _look(self, step: Look) -> None:
         found = await asyncio.gather(*(self._inspect(call, args) for call, args in step.at))
@@ -248,7 +262,7 @@ class Performer:
         tool = self._around.tools[call.name]
         try:
             async with asyncio.timeout(INSPECT_TIMEOUT):
-                return _storable(await tool.inspect(args, self._context(call, INSPECT_TIMEOUT)))
+                return _storable(await tool.inspect(deepcopy(args), self._context(call, INSPECT_TIMEOUT)))
         except Exception as error:  # what cannot be looked at cannot be judged, so the model is told instead
             why = "it took too long" if isinstance(error, TimeoutError) else f"{type(error).__name__}: {error}"
             return Inspection(problem=valid_text(f"The call could not be inspected: {mask(why)}"))
@@ -288,7 +302,7 @@ class Performer:
         tool = self._around.tools[cleared.call.name]
         try:
             async with asyncio.timeout(tool.timeout):
-                result = _result(await tool.run(cleared.args, self._context(cleared.call, tool.timeout)))
+                result = _result(await tool.run(deepcopy(cleared.args), self._context(cleared.call, tool.timeout)))
         except TimeoutError:
             result = ToolResult(f"The tool took longer than its {tool.timeout:.0f} s and was stopped.", "error")
         except ToolFailed as error:
@@ -388,16 +402,20 @@ class Performer:
 
 
 def _storable(found: Inspection) -> Inspection:
-    """File names need not be valid text, and no store takes what is not."""
+    """What a tool saw, as it can be stored: file names need not be valid text. Raises StoreError for anything else."""
     paths = tuple(valid_text(path) for path in found.paths)
-    return replace(found, preview=valid_text(found.preview), problem=valid_text(found.problem), paths=paths)
+    clean = replace(found, preview=valid_text(found.preview), problem=valid_text(found.problem), paths=paths)
+    _CODEC.encode(Inspected("", "", clean))
+    return clean
 
 
 def _result(brought: object) -> ToolResult:
     """What a tool brought, if it is a result. Raises ToolFailed: the tool ran, and its answer cannot be read."""
-    if isinstance(brought, ToolResult) and isinstance(brought.content, str):
-        return brought
-    raise ToolFailed(f"The tool ran, but brought {type(brought).__name__} instead of a result.")
+    if not isinstance(brought, ToolResult) or not isinstance(brought.content, str):
+        raise ToolFailed(f"The tool ran, but brought {type(brought).__name__} instead of a result.")
+    if brought.outcome not in get_args(Outcome):
+        raise ToolFailed(f"The tool ran, but its outcome {brought.outcome!r} is none.")
+    return brought
 
 
 async def call_back(callbacks: Sequence[Callable[[str, Args], Awaitable[None] | None]], tool: str, args: Args) -> None:

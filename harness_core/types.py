@@ -19,13 +19,28 @@ STRICT: Final[Any] = {"extra": "forbid", "strict": True}
 # Some HTTP clients read a time-out of 0 as "wait for ever", so the least that is ever handed out is this. Seconds.
 LEAST_TIMEOUT: Final = 0.05
 
+# pydantic: its JSON parser refuses about 200 levels, and arguments stand some levels deep in a fact.
+DEEPEST_ARGS: Final = 64
+
 
 def canonical(args: Args) -> str:
     """Arguments as canonical JSON: sorted keys, UTF-8, no spaces, numbers as the model wrote them.
 
-    Raises TypeError or ValueError for what JSON cannot hold (a date, a set, NaN): it is refused, not guessed at.
+    Raises TypeError or ValueError for what JSON cannot hold (a date, a set, NaN), or what is nested too deeply to be
+    read back: it is refused, not guessed at.
     """
+    if _deeper(args, DEEPEST_ARGS):
+        raise ValueError(f"nested more than {DEEPEST_ARGS} levels deep")
     return json.dumps(args, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def _deeper(value: object, levels: int) -> bool:
+    """Whether objects and arrays are nested in each other for more than so many levels."""
+    if isinstance(value, Mapping):
+        return levels == 0 or any(_deeper(inner, levels - 1) for inner in value.values())
+    if isinstance(value, list | tuple):
+        return levels == 0 or any(_deeper(inner, levels - 1) for inner in value)
+    return False
 
 
 def same(one: Args, other: Args) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import MISSING, dataclass, fields, replace
 from datetime import date
 from decimal import Decimal
@@ -172,6 +173,37 @@ def test_a_damaged_fact_is_refused_not_guessed_at(kind: str, body: str) -> None:
 def test_what_json_cannot_hold_is_refused_loudly(value: Any) -> None:
     with pytest.raises((StoreError, ValueError, TypeError)):
         Codec().encode(ToolCallStart(ToolCall("c", "t", {"x": value})))
+
+
+NOTHING: list[Any] = [
+    Prompted("x", None),  # type: ignore[arg-type]
+    Prompted(None),  # type: ignore[arg-type]
+    ReasonEnd("x", (), None),  # type: ignore[arg-type]
+    ToolCallEnd("c", "x", seconds=None),  # type: ignore[arg-type]
+    HITLPending(None),  # type: ignore[arg-type]
+    HITLSubmitted("f", None),  # type: ignore[arg-type]
+    RunEnd(None),  # type: ignore[arg-type]
+]
+
+
+@pytest.mark.parametrize("fact", NOTHING, ids=lambda e: type(e).__name__)
+def test_what_could_not_be_read_again_is_not_written(fact: Event) -> None:
+    with pytest.raises(StoreError):
+        Codec().encode(fact)
+
+
+@pytest.mark.parametrize("nest", [lambda inner: {"a": inner}, lambda inner: [inner]])
+def test_what_is_written_can_be_read_however_deep_it_is_nested(nest: Any) -> None:
+    value: Any = 1
+    for _ in range(400):
+        value = nest(value)
+        fact = ToolCallStart(ToolCall("c", "t", {"x": value}))
+        stored = None
+        with suppress(StoreError):
+            stored = Codec().encode(fact)
+        assert stored is None or Codec().decode(*stored) == fact
+    with pytest.raises(StoreError):
+        Codec().encode(fact)
 
 
 @pytest.mark.parametrize("kind", PASSING, ids=lambda k: k.__name__)

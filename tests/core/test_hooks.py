@@ -88,5 +88,14 @@ def test_what_hooks_say_can_always_be_stored(verdict: Any) -> None:
         Codec().encode(record)
 
 
+def test_a_hook_that_changes_the_arguments_in_place_changes_nothing() -> None:
+    class Sly:
+        def before_tool(self, trace: Trace, call: ToolCall) -> None:
+            call.args.clear()  # type: ignore[attr-defined]
+
+    assert ruled(Sly()).call.args == {"n": 100}
+    assert CALL.args == {"n": 100}
+
+
 def test_a_hook_without_a_method_for_the_point_has_no_say() -> None:
     assert ruled(object()).verdict is None

@@ -96,6 +96,17 @@ def test_a_strategy_that_fails_or_returns_junk_asks(strategy: Any) -> None:
     assert verdict(LOOK, look=strategy).effect == "ask"
 
 
+def test_a_strategy_cannot_change_the_arguments_nor_give_a_reason_that_cannot_be_stored() -> None:
+    def sly(trace: Trace, args: Any) -> str:
+        args["n"] = 0
+        return "\ud800"
+
+    asked = verdict(LOOK, look=sly)
+
+    assert asked.args == {"n": 1}
+    assert asked.reason == "?"
+
+
 def test_an_empty_reason_is_a_reason() -> None:
     assert verdict(LOOK, look=lambda trace, args: "").effect == "ask"
 

@@ -244,6 +244,13 @@ def test_a_call_that_cannot_work_is_not_put_to_anybody() -> None:
     assert closed(step(reasoned(E1), seen)).content == "no such file"
 
 
+def test_a_refusal_on_record_does_not_close_the_question_about_its_siblings() -> None:
+    asking = step(reasoned(W1, W2), ended(W1, "no", "denied"))
+
+    assert isinstance(asking, Suspend)
+    assert [t.call_uuid for t in asking.tasks] == ["w2"]
+
+
 def test_with_approvals_off_what_would_ask_is_denied_and_says_so() -> None:
     end = closed(step(reasoned(W1), by=policy(can_ask=False)))
 

@@ -73,3 +73,38 @@ async def prompted(store: SessionStore, text: str, session_id: str = "s") -> Non
         return text in [e.text for e in await store.read(session_id) if isinstance(e, Prompted)]
 
     await until(is_there)
+
+
+class Late:
+    """A store that lets something else happen just before the first append, or just before a lease is let go."""
+
+    def __init__(self, inner: Any) -> None:
+        self.inner = inner
+        self.before_append: Callable[[], Any] | None = None
+        self.before_release: Callable[[], Any] | None = None
+
+    async def append(self, *args: Any, **how: Any) -> Any:
+        if (first := self.before_append) is not None:
+            self.before_append = None
+            await first()
+        return await self.inner.append(*args, **how)
+
+    def lease(self, session_id: str) -> Any:
+        return _LateLease(self, self.inner.lease(session_id))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+
+class _LateLease:
+    def __init__(self, store: Late, inner: Any) -> None:
+        self.store, self.inner = store, inner
+
+    async def __aenter__(self) -> Any:
+        return await self.inner.__aenter__()
+
+    async def __aexit__(self, *error: Any) -> None:
+        if (first := self.store.before_release) is not None:
+            self.store.before_release = None
+            await first()
+        await self.inner.__aexit__(*error)

@@ -38,7 +38,7 @@ from harness_core.permissions.rule import PermissionRule
 from harness_core.steps import Expiry
 from harness_core.testing import RecordingTool, ScriptedModel, call
 from harness_core.types import Inspection, ToolCall
-from tests.engine.harness import Bench, only, request, stored
+from tests.engine.harness import Bench, Late, only, request, stored
 
 NUMBER = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"], "additionalProperties": False}
 
@@ -173,6 +173,22 @@ async def test_a_decision_is_taken_though_others_append_without_telling_this_pro
 
     await stream
     await elsewhere.close()
+
+
+async def test_a_decision_does_not_land_on_a_task_that_was_closed_a_moment_before(bench: Bench) -> None:
+    engine, session, (task,), gated = await asked(bench)
+    late = Late(bench.store)
+    clicker = await bench.engine(ScriptedModel("x"), [gated], store=late).session("s")
+
+    async def stop() -> None:
+        await engine.stop(session, by="Ann")
+        await engine.idle()
+
+    late.before_append = stop
+
+    with pytest.raises(AlreadyDecided):
+        await HITL.approve(clicker, task, by="U2")
+    assert "HITLSubmitted" not in await stored(bench.store)
 
 
 # -- edits -------------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import socket
 import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, cast
 
 import httpx2
 import pytest
@@ -385,7 +385,9 @@ async def test_calls_are_put_together(case: str) -> None:
 
 @given(st.data())
 def test_numbered_calls_come_out_as_they_went_in_however_they_were_cut_and_mixed(data: st.DataObject) -> None:
-    inner = st.dictionaries(st.text(max_size=4), st.text(max_size=8) | st.integers() | st.just({"a": [{}]}), max_size=3)
+    inner: st.SearchStrategy[dict[str, Any]] = st.dictionaries(
+        st.text(max_size=4), st.text(max_size=8) | st.integers() | st.just({"a": [{}]}), max_size=3
+    )
     wanted = data.draw(st.lists(st.tuples(st.sampled_from(["look", "lookup", "write"]), inner), min_size=1, max_size=4))
     queues = []
     for index, (name, args) in enumerate(wanted):
@@ -432,7 +434,10 @@ def outcome(chunks: list[Any]) -> ModelReply | ModelError:
 
 
 @given(
-    st.lists(a_piece.map(lambda p: chunk({"tool_calls": [p]})) | hostile.map(lambda d: chunk(d)) | hostile, max_size=8)
+    st.lists(
+        a_piece.map(lambda p: chunk({"tool_calls": [p]})) | hostile.map(lambda d: chunk(cast(Any, d))) | hostile,
+        max_size=8,
+    )
 )
 def test_no_stream_however_broken_gives_anything_but_a_message_or_a_bad_reply(chunks: list[Any]) -> None:
     whole = outcome([*chunks, chunk({}, "stop")])
@@ -694,6 +699,14 @@ async def test_a_wait_that_the_server_asks_for_is_passed_on(
     assert (error.kind, error.retry_after) == ("rate_limited", seconds)
 
 
+async def test_a_request_that_failed_is_not_sent_again_from_here() -> None:
+    async with FakeOpenAI(refusal(503, "later"), text("hi")) as server, model_at(server.base_url) as model:
+        with pytest.raises(ModelError):
+            await pieces_of(model)
+
+    assert len(server.requests) == 1
+
+
 async def test_the_key_is_in_no_message_and_in_no_log(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
 
@@ -801,6 +814,21 @@ async def test_a_server_that_stalls_is_left_at_the_deadline(where: str) -> None:
             await pieces_of(model, deadline=SOON)
 
     assert caught.value.kind == "timeout"
+
+
+async def test_a_server_that_only_says_that_it_is_still_there_is_left_at_the_deadline() -> None:
+    async def comments() -> AsyncIterator[bytes]:
+        while True:
+            yield b": still here\n\n"
+            await asyncio.sleep(0)
+
+    def answer(_: httpx2.Request) -> httpx2.Response:
+        return httpx2.Response(200, headers={"content-type": "text/event-stream"}, content=comments())
+
+    async with httpx2.AsyncClient(transport=httpx2.MockTransport(answer)) as http:
+        client = AsyncOpenAI(api_key=KEY, base_url="http://llm.test/v1", http_client=http)
+        with pytest.raises(ModelError, match="did not answer in time"):
+            await pieces_of(OpenAIModel(MODEL, client=client, monotonic=FakeClock().monotonic), deadline=SOON)
 
 
 # -- requests that are given up ----------------------------------------------------------------------------------------

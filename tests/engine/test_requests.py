@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -27,7 +26,7 @@ from harness_core.permissions.rule import PermissionRule
 from harness_core.ports import ModelReply, ModelRequest
 from harness_core.store.memory import MemoryStore
 from harness_core.testing import Milestones, RecordingTool, ScriptedModel, call
-from tests.engine.harness import Bench, names, only, prompted, request, stored
+from tests.engine.harness import Bench, Late, names, only, prompted, request, stored
 from tests.engine.test_resume import paired
 
 FOUND = FOLLOW * 40  # seconds after which another engine's facts must have been seen, however slow the machine
@@ -307,41 +306,6 @@ async def test_a_stop_that_comes_as_the_run_ends_hits_the_run_that_follows(bench
     await engine._sweep()  # as it does every few seconds: the stop came from another engine
     assert only(await streams[0], RunEnd).status == "stopped"
     assert tool.killed == 1
-
-
-class Late:
-    """A store that lets something else happen just before the first append, or just before a lease is let go."""
-
-    def __init__(self, inner: Any) -> None:
-        self.inner = inner
-        self.before_append: Callable[[], Any] | None = None
-        self.before_release: Callable[[], Any] | None = None
-
-    async def append(self, *args: Any, **how: Any) -> Any:
-        if (first := self.before_append) is not None:
-            self.before_append = None
-            await first()
-        return await self.inner.append(*args, **how)
-
-    def lease(self, session_id: str) -> Any:
-        return _LateLease(self, self.inner.lease(session_id))
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.inner, name)
-
-
-class _LateLease:
-    def __init__(self, store: Late, inner: Any) -> None:
-        self.store, self.inner = store, inner
-
-    async def __aenter__(self) -> Any:
-        return await self.inner.__aenter__()
-
-    async def __aexit__(self, *error: Any) -> None:
-        if (first := self.store.before_release) is not None:
-            self.store.before_release = None
-            await first()
-        await self.inner.__aexit__(*error)
 
 
 # -- wake-ups ----------------------------------------------------------------------------------------------------------

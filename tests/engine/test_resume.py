@@ -13,6 +13,7 @@ from harness_core.handle import HITL
 from harness_core.hitl import HITLDecision, HITLTask
 from harness_core.ports import ModelReply, ModelRequest, ProposedCall
 from harness_core.testing import Attempts, RecordingTool, ScriptedModel, call
+from harness_core.types import Inspection, ToolResult, Usage
 from tests.engine.harness import Bench, only, request
 
 
@@ -268,7 +269,7 @@ async def test_an_edit_to_no_arguments_at_all_is_an_edit(bench: Bench) -> None:
     assert gated.runs == [{}]
 
 
-@pytest.mark.parametrize("arguments", ["{", "", "[]", "null", "NaN", '{"a":1}{"b":2}', '{"a": NaN}', '"x"', "{'a': 1}"])
+@pytest.mark.parametrize("arguments", ["{", "[]", "null", "NaN", '{"a":1}{"b":2}', '{"a": NaN}', '"x"', "{'a': 1}"])
 async def test_arguments_that_are_no_object_run_nothing_and_leave_a_history_that_can_be_sent(
     bench: Bench, arguments: str
 ) -> None:
@@ -283,6 +284,18 @@ async def test_arguments_that_are_no_object_run_nothing_and_leave_a_history_that
     assert gated.runs == []
     assert paired(model.requests[-1])
     assert model.requests[-1].messages[1].calls[0].args == {}
+
+
+@pytest.mark.parametrize("levels", [60, 70, 190, 240, 900, 100_000])
+async def test_arguments_nested_without_end_do_not_make_the_session_unreadable(bench: Bench, levels: int) -> None:
+    deep = ProposedCall("look", '{"a":' * levels + "1" + "}" * levels)
+    engine = bench.engine(ScriptedModel(ModelReply("", (deep,)), "done"), [look()])
+
+    events = await request(engine, "hi")
+
+    assert only(events, ToolCallEnd).outcome == ("ok" if levels < 64 else "error")
+    await bench.drop()
+    assert only(await request(bench.engine(ScriptedModel("x"))), RunEnd).answer == "done"
 
 
 async def test_a_call_without_a_required_field_shows_no_card(bench: Bench) -> None:
@@ -424,8 +437,57 @@ async def test_a_model_that_brings_what_cannot_be_stored_fails_a_call_not_the_se
     assert only(events, RunEnd).status == "completed"
 
 
+UNUSABLE: list[Any] = [
+    ModelReply(None),  # type: ignore[arg-type]
+    ModelReply("x", None),  # type: ignore[arg-type]
+    ModelReply("x", (), None),  # type: ignore[arg-type]
+    ModelReply("x", (), Usage(cost=float("nan"))),
+    ModelReply("x", (), Usage("many")),  # type: ignore[arg-type]
+    ModelReply("x", (), finish_reason=None),  # type: ignore[arg-type]
+]
+
+
+@pytest.mark.parametrize("reply", UNUSABLE)
+async def test_a_message_that_cannot_be_stored_is_a_failure_of_the_model_and_not_asked_for_for_ever(
+    bench: Bench, reply: ModelReply
+) -> None:
+    bench.clock.auto = True
+    model = ScriptedModel(reply)
+
+    end = only(await request(bench.engine(model), "hi"), RunEnd)
+
+    assert end.status == "failed"
+    assert len(model.requests) == 3
+
+
+ODD: list[Any] = [None, "text", Inspection(preview=None), Inspection(paths=["/a"]), Inspection(paths=(1,))]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("found", ODD)
+async def test_a_tool_that_cannot_say_what_it_sees_gets_an_error_and_the_run_goes_on(bench: Bench, found: Any) -> None:
+    tool = change(inspect=lambda args: found)
+
+    events = await request(bench.engine(ScriptedModel([call("change")], "done"), [tool]), "hi")
+
+    assert only(events, RunEnd).status in ("completed", "pending")
+    assert tool.runs == []
+
+
+async def test_a_tool_that_changes_its_arguments_in_place_changes_no_history(bench: Bench) -> None:
+    class Greedy(RecordingTool):
+        async def run(self, args: Any, context: Any) -> ToolResult:
+            result = await super().run(args, context)
+            args.clear()
+            return result
+
+    tool, model = Greedy("look", read_only=True), ScriptedModel([call("look", n=1)], "done")
+    await request(bench.engine(model, [tool]), "hi")
+
+    assert model.requests[-1].messages[1].calls[0].args == {"n": 1}
+
+
 async def test_a_tool_that_brings_no_result_or_hostile_text_gives_the_model_one_all_the_same(bench: Bench) -> None:
-    results: list[Any] = [None, 5, "\ud800 text", "", "x" * 100_000]
+    results: list[Any] = [None, 5, ToolResult(None), ToolResult("x", "fine"), "\ud800 text", "", "x" * 100_000]  # type: ignore[arg-type]
     for n, brought in enumerate(results):
         tool = RecordingTool("look", read_only=True, result=lambda args, b=brought: b)  # type: ignore[misc]
         model = ScriptedModel([call("look")], "done")
