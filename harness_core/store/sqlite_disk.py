@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from itertools import takewhile
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final, Literal, cast
 
 from sqlite_utils import Database
 
@@ -68,7 +68,7 @@ class SQLiteDisk:
         self._conn = sqlite3.connect(path, timeout=LOCK_WAIT, isolation_level=None, check_same_thread=False)
         try:
             _use_wal(self._conn)
-            self._conn.execute("pragma synchronous = full")  # what was acknowledged survives a power cut
+            self._conn.execute("pragma synchronous = full")  # for the migrations; each transaction says its own
             # No plugins: whatever else is installed has no business in this connection.
             self._db = Database(self._conn, execute_plugins=False)
             migrate(self._db)
@@ -80,7 +80,7 @@ class SQLiteDisk:
     def append(
         self, session_id: str, rows: Sequence[Row], after: int | None, holder: tuple[str, int] | None
     ) -> int | None:
-        with self._writing():
+        with self._writing("full"):
             if holder is not None and self._holder(session_id) != holder:
                 raise LeaseLost()
             last = self.last_seq(session_id)
@@ -116,7 +116,7 @@ class SQLiteDisk:
             return [(session_id, StoredRow(*row)) for session_id, *row in rows]
 
     def take(self, session_id: str, owner: str, now: float, beat: bool) -> int:
-        with self._writing():
+        with self._writing("normal"):
             rows = self._all(_HOLDER, session_id)
             fence, holder, beat_at = rows[0] if rows else (0, None, 0.0)
             if holder not in (None, owner) and alive(beat_at, now):
@@ -127,17 +127,17 @@ class SQLiteDisk:
         return int(fence) + 1
 
     def release(self, session_id: str, owner: str, fence: int, rest: Rest | None) -> None:
-        with self._writing():
+        with self._writing("normal"):
             released = self._db.execute(_RELEASE, (session_id, owner, fence)).rowcount
             if released and rest:
                 self._db.execute(_REST, (*rest, session_id))
 
     def beat(self, owner: str, now: float) -> None:
-        with self._writing():
+        with self._writing("normal"):
             self._db.execute(BEAT, (owner, now))
 
     def leave(self, owner: str, now: float) -> None:
-        with self._writing():  # the foreign key lets go of the leases
+        with self._writing("normal"):  # the foreign key lets go of the leases
             self._db.execute("delete from processes where owner = ? or beat_at < ?", (owner, now - FORGOTTEN))
 
     def unfinished(self, owner: str, now: float, clock: float) -> Sequence[str]:
@@ -161,8 +161,14 @@ class SQLiteDisk:
         return self._db.execute(sql, values).fetchall()
 
     @contextmanager
-    def _writing(self) -> Iterator[None]:
-        """One transaction that has the write lock from its first statement on."""
+    def _writing(self, synchronous: Literal["full", "normal"]) -> Iterator[None]:
+        """One transaction that has the write lock from its first statement on.
+
+        full: what was acknowledged survives a power cut. normal: it survives the death of the process, and is on the
+        disk with the next full one. That is enough for leases and rests: a power cut ends all who share the file, and
+        a session whose rest was lost is looked at once more.
+        """
+        self._conn.execute(f"pragma synchronous = {synchronous}")
         self._db.execute("begin immediate")
         try:
             yield
