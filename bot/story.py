@@ -86,6 +86,7 @@ class _Teller:
         self._prompt: Prompted | None = None
         self._batch, self._text = 0, ""
         self._stop: StopRequested | None = None
+        self._last: ReasonEnd | None = None
         self._running = False
         self._seq = 0
 
@@ -108,6 +109,8 @@ class _Teller:
                 self._running = True
                 self._prompt = min(self._inbox, key=lambda p: (p.sent_at, p.seq or 0), default=None)
             case ReasonEnd():
+                self._answered_already()
+                self._last = fact
                 self._batch, self._text = fact.step, fact.text
                 self._inbox = [p for p in self._inbox if (p.seq or 0) > fact.upto]
             case HITLPending():
@@ -133,7 +136,19 @@ class _Teller:
 
     # -- endings -------------------------------------------------------------------------------------------------------
 
+    def _answered_already(self) -> None:
+        """A message without calls answers somebody. Where another prompt came in meanwhile the run goes on after it,
+        and its end brings only the last one.
+        """
+        if self._last and self._last.text.strip() and not self._last.calls:
+            post = f"said:{self._last.seq}"
+            self._says[post], self._since[post] = Answer(mask(self._last.text)), self._last.seq or 0
+        self._last = None
+
     def _ended(self, fact: RunEnd) -> None:
+        if self._last and self._last.text.strip() not in fact.answer:
+            self._answered_already()
+        self._last = None
         post = f"end:{fact.seq}"
         self._says[post], self._since[post] = self._ending(fact), self._seq
         for ref in fact.withdrawn:
