@@ -467,6 +467,16 @@ def test_a_waiting_call_is_released_only_if_judging_it_afresh_allows_it() -> Non
     assert step(*waiting, RuleChanged("added", PermissionRule.ask("change"))) == Rest()
 
 
+def test_a_waiting_call_is_not_released_for_arguments_that_nobody_was_shown() -> None:
+    class Halve:
+        def before_tool(self, trace: Any, call: ToolCall) -> Rewrite:
+            return Rewrite({"n": 0})
+
+    allowed_if_halved = policy(PermissionRule.exactly("change", {"n": 0}), hooks=[Halve()])
+
+    assert step(reasoned(W1), pending(W1), by=allowed_if_halved) == Rest()
+
+
 def test_a_deny_closes_waiting_calls_at_once() -> None:
     closing = step(reasoned(W1), pending(W1), RuleChanged("added", PermissionRule.deny("change")))
 

@@ -76,11 +76,12 @@ async def prompted(store: SessionStore, text: str, session_id: str = "s") -> Non
 
 
 class Late:
-    """A store that lets something else happen just before the first append, or just before a lease is let go."""
+    """A store that lets something else happen just before its next append, or before a lease is taken or let go."""
 
     def __init__(self, inner: Any) -> None:
         self.inner = inner
         self.before_append: Callable[[], Any] | None = None
+        self.before_lease: Callable[[], Any] | None = None
         self.before_release: Callable[[], Any] | None = None
 
     async def append(self, *args: Any, **how: Any) -> Any:
@@ -101,6 +102,9 @@ class _LateLease:
         self.store, self.inner = store, inner
 
     async def __aenter__(self) -> Any:
+        if (first := self.store.before_lease) is not None:
+            self.store.before_lease = None
+            await first()
         return await self.inner.__aenter__()
 
     async def __aexit__(self, *error: Any) -> None:

@@ -227,6 +227,34 @@ async def test_an_edit_to_what_a_rule_denies_is_refused_and_a_deny_added_later_s
     assert only(events, RunEnd).answer == "done"
 
 
+async def test_an_edit_is_judged_as_it_was_made_and_not_as_a_hook_would_rewrite_it(bench: Bench) -> None:
+    class Clamp:
+        def before_tool(self, trace: Any, made: ToolCall) -> Rewrite | None:
+            return Rewrite({"n": 50}) if made.args["n"] > 50 else None
+
+    deny = PermissionRule.deny("change", "66")
+    _, session, (task,), _ = await asked(bench, tool=change(subject="n"), rules=[deny], interceptors=[Clamp()])
+
+    with pytest.raises(DeniedByPolicy):
+        await HITL.submit(session, task, HITLDecision.approve(modified_args={"n": 66}), by="U2")
+
+
+async def test_an_edited_call_is_looked_at_when_it_is_edited_and_compared_before_it_runs(bench: Bench) -> None:
+    world = {"a": "old", "b": "old"}
+    tool = change(inspect=lambda args: Inspection(world[args["path"]], problem="" if args["path"] != "c" else "none"))
+    world["c"] = ""
+    for name, expected in (("s", "ok"), ("t", "not_run")):
+        engine = bench.engine(ScriptedModel([call("change", path="a")], "done"), [tool])
+        task = only(await request(engine, "hi", name), HITLPending).tasks[0]
+        session = await engine.session(name)
+        with pytest.raises(InvalidArguments, match="none"):
+            await HITL.submit(session, task, HITLDecision.approve(modified_args={"path": "c"}), by="U2")
+        await HITL.submit(session, task, HITLDecision.approve(modified_args={"path": "b"}), by="U2")
+        world["b"] = "old" if expected == "ok" else "new"
+
+        assert only(await request(engine, "", name), ToolCallEnd).outcome == expected
+
+
 async def test_an_unchanged_edit_is_a_plain_approval(bench: Bench) -> None:
     model = ScriptedModel([call("change", n=1, m={"a": [1]})], "done")
     engine = bench.engine(model, [change(result="ok")])

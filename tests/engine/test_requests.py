@@ -26,6 +26,7 @@ from harness_core.permissions.rule import PermissionRule
 from harness_core.ports import ModelReply, ModelRequest
 from harness_core.store.memory import MemoryStore
 from harness_core.testing import Milestones, RecordingTool, ScriptedModel, call
+from harness_core.types import Inspection
 from tests.engine.harness import Bench, Late, names, only, prompted, request, stored
 from tests.engine.test_resume import paired
 
@@ -465,6 +466,26 @@ async def test_a_stream_that_joins_a_run_of_another_engine_follows_it_to_its_end
     await joiner.store.close()
 
 
+async def test_a_run_that_ended_before_anybody_could_follow_it_is_shown_as_it_ended(bench: Bench) -> None:
+    """The prompt is stored, another engine answers it, and only then does this one find that the session is held."""
+    joiner = bench.engine(ScriptedModel("x", then="x"), store=(late := Late(bench.store.reopen())))  # type: ignore[attr-defined]
+    worker = bench.engine(ScriptedModel([call("free")]), [free()], max_steps=1)
+
+    async def answer_and_hold_on() -> None:
+        await request(worker)
+        await holding.__aenter__()
+
+    holding = bench.store.lease("s")
+    late.before_lease = answer_and_hold_on
+
+    end = only(await asyncio.wait_for(request(joiner, "hi"), FOUND), RunEnd)
+
+    assert end.status == "limited"
+    await holding.__aexit__(None, None, None)
+    await joiner.close()
+    await joiner.store.close()
+
+
 async def test_two_engines_that_work_on_one_session_answer_each_prompt_once(bench: Bench) -> None:
     models = [ScriptedModel("a", "b", "c", "d") for _ in range(2)]
     tool = free()
@@ -546,3 +567,41 @@ async def test_who_stalls_is_taken_over_its_tool_is_killed_and_its_append_refuse
     assert [e for e in await store.read("s") if isinstance(e, ToolCallEnd)] == []
     with pytest.raises(LeaseLost):
         await store.append("s", ToolCallEnd("c", "late"), fence=1)
+
+
+async def test_what_a_stalled_owner_still_hears_from_the_model_is_not_recorded(bench: Bench) -> None:
+    store, gate = MemoryStore(clock=bench.clock), asyncio.Event()
+    model = ScriptedModel("too late", hold=gate)
+    stalled = bench.engine(model, store=store)
+    heir = bench.engine(ScriptedModel("in time"), store=store.reopen())
+    stream = asyncio.create_task(request(stalled, "hi"))
+    await model.asked.reach()
+    store.stall()
+    bench.clock.advance(10)
+    await request(heir)
+    gate.set()
+
+    assert only(await asyncio.wait_for(stream, FOUND), RunEnd).answer == "in time"
+    assert [e.text for e in await store.read("s") if isinstance(e, ReasonEnd)] == ["in time"]
+
+
+async def test_a_tool_does_not_start_on_a_lease_that_others_may_have_taken(bench: Bench) -> None:
+    store = MemoryStore(clock=bench.clock)
+    looks = 0
+
+    def look_and_hang(args: Any) -> Inspection:
+        nonlocal looks
+        looks += 1
+        if looks == 2:  # just before it runs, the machine sleeps for a while
+            store.stall()
+            bench.clock.advance(10)
+        return Inspection("the same")
+
+    tool = change(inspect=look_and_hang)
+    engine = bench.engine(ScriptedModel([call("change")], "done"), [tool], store=store, rules=[ALLOW])
+
+    assert only(await asyncio.wait_for(request(engine, "hi"), FOUND), RunEnd).answer == "done"
+
+    assert len(tool.runs) == 1
+    facts = [e for e in await store.read("s") if isinstance(e, RunStart | ToolCallStart)]
+    assert [type(e) for e in facts] == [RunStart, RunStart, ToolCallStart]  # it took the session again first
