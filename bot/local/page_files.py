@@ -11,7 +11,8 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 _FOLDER: Final = Path(__file__).parent / "page"
 _TYPES: Final = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _MOVED: Final = (
-    '<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0;url=/"><a href="/">Go on</a>'
+    '<!doctype html><meta charset="utf-8"><link rel="icon" href="data:,">'
+    '<meta http-equiv="refresh" content="0;url=/"><a href="/">Go on</a>'
 )
 
 

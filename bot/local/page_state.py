@@ -123,6 +123,8 @@ def _message(world: World, user: str, key: str) -> Documents:
     if record is None or record["deleted"]:
         return {f"message:{key}": None}
     said = {name: record["message"][name] for name in _MESSAGE if name in record["message"]}
+    if said.get("bot_id") and not record["own_blocks"]:
+        said.pop("blocks", None)  # made of its text, which the page reads better by itself
     return {f"message:{key}": said | {"channel": channel, "notice": bool(record["only_for"])}}
 
 

@@ -21,6 +21,9 @@ export class Composer {
         input: () => this.#changed(), keydown: (event) => this.#key(event), click: () => this.#suggest(), blur: () => this.#offer(null) } });
     this.button = iconButton("send", "Send", () => this.#submit(), { class: "icon-button send", "data-testid": name === "composer" ? "send" : `${name}-send` });
     this.node = h("div", { class: "composer" }, this.trouble, this.hint, this.list, h("div", { class: "box" }, this.area, this.button));
+    // A pane that is not shown has no height to measure; another width breaks the lines elsewhere.
+    let width = 0;
+    new ResizeObserver(() => this.node.clientWidth !== width && ((width = this.node.clientWidth), this.#grow())).observe(this.node);
   }
 
   /** In: where it writes to ({channel, thread: null, "new" or a ts}), what it is called, and its text to begin with. */
@@ -71,6 +74,7 @@ export class Composer {
   }
 
   #grow() {
+    if (!this.#target) return;
     this.area.style.height = "auto";
     this.area.style.height = `${Math.min(this.area.scrollHeight, 240)}px`;
     this.button.setAttribute("aria-disabled", String(this.#empty));

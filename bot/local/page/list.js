@@ -18,7 +18,14 @@ export class MessageList {
     this.inner = h("div", { class: "messages" });
     this.node = h("div", { class: "scroll", tabindex: 0, role: "region", "data-testid": `messages-${where}` }, this.inner);
     this.stay = true;
-    this.node.addEventListener("scroll", () => (this.stay = this.node.scrollHeight - this.node.scrollTop - this.node.clientHeight < NEAR));
+    let before = 0;
+    this.node.addEventListener("scroll", () => {
+      const { scrollTop: top, scrollHeight: height, clientHeight: shown } = this.node;
+      // Only scrolling up leaves the end; a pane that shrinks under its reader does not.
+      if (height - top - shown < NEAR) this.stay = true;
+      else if (top < before) this.stay = false;
+      before = top;
+    });
     // What is above may change its height later (a card grows a complaint), and so may the pane.
     new ResizeObserver(() => this.stay && this.end()).observe(this.inner);
     new ResizeObserver(() => this.stay && this.end()).observe(this.node);
@@ -41,7 +48,7 @@ export class MessageList {
     let last = null;
     for (const message of messages) {
       if (!last || dayKey(last.ts) !== dayKey(message.ts)) nodes.push(this.#day(message.ts));
-      nodes.push(this.#message(message, { where: this.where, follows: together(last, message), ...how(message) }));
+      nodes.push(this.#message(message, { where: this.where, follows: together(last, message), ...how(message) }, !changed));
       seen.add(message.ts);
       last = message;
     }
@@ -61,13 +68,14 @@ export class MessageList {
     return ts ? this.inner.querySelector(`[data-ts="${ts}"]`) : this.inner.querySelector(".message:last-of-type");
   }
 
-  #message(message, how) {
+  #message(message, how, rises) {
     const place = `message ${message.channel}:${message.ts}`;
     const facts = JSON.stringify([how.follows, how.unread, how.replies?.map((each) => each.ts + (each.blocks?.length ?? 0) + (each.blocks ?? []).some((b) => b.type === "actions")),
       this.app.acts.version(place), this.app.version(place), this.app.editing === message.ts]);
     const old = this.#nodes.get(message.ts);
     if (old && old.message === message && old.facts === facts) return old.node;
     const node = messageNode(message, this.app, how);
+    if (rises && !old) node.classList.add("fresh");
     this.#nodes.set(message.ts, { message, facts, node });
     return node;
   }

@@ -254,7 +254,8 @@ class App {
     const thread = this.at.thread && this.at.thread !== "home";
     document.body.dataset.pane = this.list ? "list" : thread ? "thread" : "channel";
     document.body.classList.toggle("with-thread", Boolean(thread));
-    for (const part of [this.top, this.channelPane, this.threadPane, this.sidebar, this.modals]) part.render();
+    // The thread before the channel: what is read there is no longer new here.
+    for (const part of [this.top, this.threadPane, this.channelPane, this.sidebar, this.modals]) part.render();
     const unread = [...this.store.channels.keys()].reduce((sum, key) => sum + this.reads.inChannel(key), 0);
     document.title = `${unread ? `(${unread}) ` : ""}${this.store.channelName(this.store.channels.get(this.at.channel))} · ${this.store.hello.team}`;
   }
