@@ -68,8 +68,7 @@ for _name, _step in STEPS.items():
 
 def migrate(db: Database) -> None:
     """Bring a new or an older file up to date. Raises NewerFormat, changing nothing, for a file from the future."""
-    _refuse_newer(db)
-    if not MIGRATIONS.pending(db):
+    if _refuse_newer(db) == STEPS.keys():
         return
     # The lock first: two processes that open a new file at once must not both create its tables. The library's own
     # transactions begin without it, and become savepoints inside ours.
@@ -84,10 +83,12 @@ def migrate(db: Database) -> None:
         raise
 
 
-def _refuse_newer(db: Database) -> None:
-    unknown = {done.name for done in MIGRATIONS.applied(db)} - STEPS.keys()
-    if unknown:
+def _refuse_newer(db: Database) -> set[str]:
+    """The names of the steps that were done. Raises NewerFormat if one of them is not ours."""
+    done = {step.name for step in MIGRATIONS.applied(db)}
+    if unknown := done - STEPS.keys():
         raise NewerFormat(
             f"This database was changed by a newer version of the harness ({', '.join(sorted(unknown))}). "
             "Upgrade before you open it; nothing was changed."
         )
+    return done
