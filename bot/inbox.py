@@ -110,6 +110,10 @@ class Inbox:
             del self._heard[next(iter(self._heard))]
         return first
 
+    def _refuse(self, origin: Origin, why: str) -> None:
+        if self._first(origin):
+            self.whisper(origin, why)
+
     def whisper(self, origin: Origin, text: str) -> None:
         """Tell somebody in private, without keeping anybody waiting."""
         if text and origin.channel:
@@ -124,18 +128,18 @@ class Inbox:
     # -- messages ------------------------------------------------------------------------------------------------------
 
     async def _prompt(self, said: Prompt) -> None:
+        if _place(said.origin) in self._heard:
+            return  # refused before: what is delivered again does not slip in when the channel is switched on
         known = await self._engine.store.last_seq(said.session_id) > 0
         if not said.addressed and not (known and said.origin.user in await self._asked_before(said.session_id)):
             return
         who = await self._who(said.origin)
         may = approvers.may_speak if known else approvers.may_start
         if refusal := may(who.person, who.place, who.access):
-            if self._first(said.origin):
-                self.whisper(said.origin, refusal.why)
+            self._refuse(said.origin, refusal.why)
             return
         if by := (await self._settings.in_force()).paused_by:
-            if self._first(said.origin):
-                self.whisper(said.origin, words.paused(by))
+            self._refuse(said.origin, words.paused(by))
             return
         early = self._early.get(said.key)
         if early and early.origin.user == said.origin.user:
@@ -156,6 +160,8 @@ class Inbox:
         waits_for = before.pending[0].fingerprint if before.pending else ""
         once = (said.session_id, said.origin.user, waits_for)
         if once not in self._told:
+            if len(self._told) >= REMEMBERED:
+                self._told.clear()
             self._told.add(once)
             self.whisper(said.origin, words.QUEUED if waits_for else words.QUEUED_RUNNING)
 

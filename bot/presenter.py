@@ -101,12 +101,18 @@ class Presenter:
 
     async def recover(self) -> None:
         """Look at every session that may have changed while nobody was here."""
-        for session_id in await self._store.sessions("slack:"):
-            last, posts = await self._store.last_seq(session_id), await self.posts(session_id)
-            if last > posts.upto:
-                self.wake(session_id)
-            else:
-                self._posts.pop(session_id, None)
+        while True:
+            try:
+                for session_id in await self._store.sessions("slack:"):
+                    last, posts = await self._store.last_seq(session_id), await self.posts(session_id)
+                    if last > posts.upto:
+                        self.wake(session_id)
+                    else:
+                        self._posts.pop(session_id, None)
+                return
+            except StoreError:
+                log.exception("what changed meanwhile is looked for again soon")
+                await self._clock.sleep(RETRY)
 
     async def close(self) -> None:
         """Stop rendering; what is missing is rendered by whoever starts next."""

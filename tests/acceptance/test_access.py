@@ -221,3 +221,33 @@ async def test_an_unlisted_persons_word_decides_no_more_than_their_click(tmp_pat
 
         await desk.told(people.BEN, "only administrators and approvers")
         assert await desk.facts(ts, HITLSubmitted) == []
+
+
+@pytest.mark.parametrize("user", [people.SAM, people.DEE, people.OTHER_BOT, people.SLACK, people.BOT_USER])
+async def test_strangers_bots_and_the_deactivated_decide_nothing_though_they_are_listed(
+    tmp_path: Path, user: str
+) -> None:
+    async with desk_of(tmp_path, approvers=frozenset(EVERYBODY) | {user}) as desk:
+        ts = await desk.ask("change it")
+        card = await desk.card(ts)
+
+        await desk.click(card, "approve", user, force=True)
+
+        await desk.slack.wait_for(lambda _: desk.calls("chat.postEphemeral"))
+        await desk.settled()
+        assert await desk.facts(ts, HITLSubmitted) == []
+        assert reading(desk.cards(ts)[0]) == reading(card)
+
+
+async def test_what_was_refused_does_not_slip_in_when_it_is_delivered_again(tmp_path: Path) -> None:
+    async with desk_of(tmp_path) as desk:
+        await desk.slack.command(people.ADA, people.GENERAL, "/harness", "off")
+        ts = await desk.ask("change it", people.BEN)
+        await desk.told(people.BEN, "not switched on")
+        await desk.slack.command(people.ADA, people.GENERAL, "/harness", "on")
+
+        assert desk.slack.replay(ts) == 2
+
+        await desk.slack.wait_for(lambda s: not s.world.hub.pending)
+        await desk.settled()
+        assert await desk.facts(ts, Prompted) == []

@@ -289,6 +289,11 @@ async def test_help_is_given_for_nothing_and_for_what_is_not_known(tmp_path: Pat
         assert "<!" not in told
 
 
+async def test_what_is_typed_after_a_command_is_read_as_it_was_typed(tmp_path: Path) -> None:
+    async with Desk(tmp_path, ScriptedModel("done"), []) as desk:
+        assert "`a&amp;&amp;b&lt;c&gt;&amp;amp;x.io`" in await say(desk.slack, people.BEN, "a&&b<c>&amp;x.io")
+
+
 async def test_a_member_switches_nothing(tmp_path: Path) -> None:
     async with Desk(tmp_path, ScriptedModel("done"), []) as desk:
         assert "Only administrators" in await say(desk.slack, people.BEN, "off")
