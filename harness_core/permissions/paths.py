@@ -73,7 +73,7 @@ _SECRET_NAMES: Final = re.compile(
 _SAMPLES: Final = tuple(
     ".env .env.local .env.production .envrc .npmrc .netrc .pypirc .git-credentials .htpasswd .pgpass id_rsa id_ed25519 "
     "id_ecdsa key.pem tls.pem server.key app.key cert.p12 secrets.yml secrets.yaml secrets.json secret.json "
-    "credentials.json credentials token password.txt terraform.tfstate prod.tfvars wallet.dat .git .ssh .aws secrets "
+    "credentials.json credentials token terraform.tfstate prod.tfvars wallet.dat .git .ssh .aws secrets "
     "service-account.json kubeconfig .bash_history prod.env release.jks vault.kdbx".split()
 )
 
@@ -191,7 +191,7 @@ def _rooted(pattern: str, world: World) -> tuple[str, str]:
 
 
 def _expression(folder: str, pattern: str, *, wide: bool) -> str:
-    parts = [segment for segment in pattern.split("/") if segment not in ("", ".")]
+    parts = [segment for segment in re.sub(r"(\*\*/)+", "**/", pattern).split("/") if segment not in ("", ".")]
     if ".." in parts:
         return r"(?!)" if not wide else _expression("/", posixpath.normpath(posixpath.join(folder, pattern)), wide=True)
     name = r"[^/]+" if wide else r"(?!\.)[^/]+"

@@ -71,6 +71,7 @@ class Command:
     redirects: tuple[Redirect, ...] = ()
     source: str = ""
     joined: str = ""
+    negated: bool = False
 
     @property
     def argv(self) -> tuple[str, ...]:
@@ -118,6 +119,7 @@ class _Found:
         self.start, self.end, self.joined = start, start, joined
         self.words: list[Word] = []
         self.redirects: list[Redirect] = []
+        self.negated = False
 
 
 class _Walk:
@@ -125,6 +127,7 @@ class _Walk:
         self.text = text
         self.at = 0  # everything before this is accounted for
         self.between = ""  # operators and newlines since the last command
+        self.negate = False
         self.found: list[_Found] = []
 
     def read(self, root: Any) -> Reading:
@@ -144,7 +147,7 @@ class _Walk:
 
     def _command(self, found: _Found) -> Command:
         source = self._text(found.start, found.end).strip(" \t\n")
-        return Command(tuple(found.words), tuple(found.redirects), source, found.joined)
+        return Command(tuple(found.words), tuple(found.redirects), source, found.joined, found.negated)
 
     # -- the tree ------------------------------------------------------------------------------------------------------
 
@@ -180,6 +183,7 @@ class _Walk:
         if self.found and not self._separated():
             raise Unclear("`!` stands where no command begins")
         self.at = bang.end_byte
+        self.negate = True
         pending.extend((child, depth + 1) for child in reversed(rest))
 
     def _skip(self, start: int) -> None:
@@ -220,7 +224,7 @@ class _Walk:
             raise Unclear("two commands are not separated")
         operator = self.between.replace("\n", "") or (";" if self.between else "")
         self.found.append(_Found(start, operator if self.found else ""))
-        self.between = ""
+        self.found[-1].negated, self.negate, self.between = self.negate, False, ""
         return self.found[-1]
 
     def _simple(self, node: Any) -> None:

@@ -1,0 +1,382 @@
+"""Finds every command in a text, at any depth, for rules that deny or ask. Here doubt widens: what only may run counts.
+
+The strict reading stops at the first odd construct; this one never stops. What it cannot know is None, and said.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from harness_core.permissions.grammar import parse
+from harness_core.permissions.wrappers import SHELLS, starts
+
+Argv = tuple[str | None, ...]
+
+MOST_TEXTS: Final = 300  # texts within texts that are read; beyond, the rest counts as unknown
+_WINDOW: Final = 12  # words of a raw scan that a rule can see from each place
+
+_ARGUMENTS: Final = frozenset(
+    "word number string raw_string ansi_c_string translated_string concatenation expansion simple_expansion "
+    "command_substitution process_substitution arithmetic_expansion brace_expression regex extglob_pattern".split()
+)
+_UNKNOWN: Final = frozenset(
+    "expansion simple_expansion command_substitution process_substitution arithmetic_expansion brace_expression "
+    "variable_name special_variable_name".split()
+)
+# Leaves in which the grammar may have overlooked a substitution.
+_LEAVES: Final = frozenset(
+    "string_content heredoc_content heredoc_body word regex extglob_pattern ERROR string expansion".split()
+)
+# Builtins that evaluate a quoted string as arithmetic, as a variable's name or as a command.
+_EVALUATE: Final = re.compile(
+    r"(?<![\w.-])(?:let|test|printf|read|unset|declare|typeset|local|export|readonly|wait|mapfile|readarray|compgen"
+    r"|complete|trap|PS4|PROMPT_COMMAND|BASH_ENV|ENV)(?![\w.-])|\[|@[PEA]\}|\$\(\(|\$\["
+)
+_RUNS_VALUE: Final = re.compile(
+    r"--?[a-z-]*(?:command|exec|prog|action|pager|pre|cmd|pack|wrapper|editor|shell|run)[a-z-]*=(?:exec=)?(.+)", re.S
+)
+
+
+class Glob(str):
+    """A word that bash may replace by the names of files."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The commands of a text, None for a word that is only known when it runs. opaque: what hides commands, or ""."""
+
+    commands: tuple[Argv, ...]
+    opaque: str = ""
+
+
+def commands_in(text: str) -> Found:
+    """Every command that this text may run. Never raises."""
+    search = _Search()
+    try:
+        search.all(text)
+    except Exception as error:  # what was found counts; that there may be more is said
+        search.opaque = search.opaque or f"the command could not be read to the end ({type(error).__name__})"
+        search.commands.extend(raw_scan(text))
+    return Found(tuple(dict.fromkeys(search.commands)), search.opaque)
+
+
+def raw_scan(text: str) -> Iterator[Argv]:
+    """The words of a text that cannot be parsed, from each place on. Quotes and backslashes are dropped."""
+    for plain in {re.sub(r"['\"\\]", "", text), re.sub(r"['\"\\,]", " ", text)}:
+        words = re.findall(r"[^\s;|&(){}<>`$]+", plain)
+        for at in range(len(words)):
+            yield tuple(words[at : at + _WINDOW])
+
+
+class _Search:
+    def __init__(self) -> None:
+        self.commands: list[Argv] = []
+        self.opaque = ""
+        self.texts: list[str] = []
+        self.seen: set[str] = set()
+        self.strings: list[str] = []  # quoted words, which a shell may be fed with
+        self.shell = False  # a shell reads its input
+
+    def all(self, text: str) -> None:
+        self._add(text)
+        while self.texts:
+            self._text(self.texts.pop())
+            if self.shell and not self.texts:
+                self.shell = False
+                for string in self.strings:
+                    self._add(string)
+
+    def _add(self, text: str) -> None:
+        for variant in (text, text.replace("\\\n", "")):
+            if variant.strip() and variant not in self.seen:
+                if len(self.seen) >= MOST_TEXTS:
+                    self._hides("there are too many commands within commands")
+                    return
+                self.seen.add(variant)
+                self.texts.append(variant)
+
+    def _hides(self, why: str) -> None:
+        self.opaque = self.opaque or why
+
+    def _text(self, text: str) -> None:
+        source = text.encode("utf-8", "replace")
+        root = parse(source)
+        if root is None or root.has_error:
+            self._hides("the command cannot be parsed")
+            self.commands.extend(raw_scan(text))
+        if root is None:
+            return
+        raw_too = bool(_EVALUATE.search(text))
+        pending = [root]
+        while pending:
+            node = pending.pop()
+            kind = node.type
+            if kind == "command":
+                self._command(node)
+            elif kind in ("declaration_command", "unset_command", "test_command"):
+                self._keyword(node)
+            elif kind == "raw_string":
+                self._raw(node, raw_too)
+            elif kind in ("heredoc_body", "herestring_redirect"):
+                self.strings.append(_plain(node).lstrip("<"))
+            elif kind == "variable_assignment" and _plain(node).startswith("BASH_CMDS"):
+                self._hides("a program is given another name")
+            children = node.children
+            if kind in _LEAVES and not (children and kind in ("string", "expansion")):
+                self._leaf(node)
+            pending.extend(children)
+
+    def _leaf(self, node: Any) -> None:
+        text = _plain(node)
+        if "`" in text:
+            for inner in re.findall(r"`([^`]*)(?:`|\Z)", text, re.S):
+                self._add(inner.replace("\\", ""))
+        if "$" in text:
+            bare = text.replace("\\\n", "")
+            for place in [m.end() for m in re.finditer(r"\$\(", bare)][:20]:
+                self._add(_closed(bare, place))
+
+    def _raw(self, node: Any, evaluated: bool) -> None:
+        text = _plain(node)[1:-1]
+        if " " in text or "\n" in text or "\t" in text:
+            self.strings.append(text)
+        if evaluated and ("$(" in text or "`" in text):
+            self._leaf_text(text)
+
+    def _leaf_text(self, text: str) -> None:
+        for inner in re.findall(r"`([^`]*)(?:`|\Z)", text, re.S):
+            self._add(inner)
+        for match in list(re.finditer(r"\$\(", text))[:20]:
+            self._add(_closed(text, match.end()))
+
+    # -- one command ---------------------------------------------------------------------------------------------------
+
+    def _keyword(self, node: Any) -> None:
+        self.commands.append(tuple(_plain(node).split()[:_WINDOW]))
+
+    def _command(self, node: Any) -> None:
+        argv: list[str | None] = []
+        for child in node.children:
+            if child.type == "command_name":
+                argv.append(_word(child))
+            elif child.type in _ARGUMENTS:
+                argv.append(_word(child))
+                if child.type == "string" and argv[-1] and " " in argv[-1]:
+                    self.strings.append(argv[-1])
+        if argv:
+            self._run(tuple(argv))
+
+    def _run(self, argv: Argv) -> None:
+        pending = [argv]
+        seen: set[Argv] = set()
+        while pending:
+            current = pending.pop()
+            if not current or current in seen:
+                continue
+            seen.add(current)
+            self.commands.append(current)
+            first = current[0]
+            if first is None or isinstance(first, Glob):
+                self._hides("the program's name is only known when it runs")
+                continue
+            if "{" in first and "," in first:
+                pending.append(tuple(first.strip("{}").split(",")))
+            pending.extend(self._inner(posixpath.basename(first), current))
+
+    def _inner(self, name: str, argv: Argv) -> list[Argv]:
+        """The commands that this one runs; strings that it evaluates are put aside for reading."""
+        for word in argv[1:]:
+            if word and (match := _RUNS_VALUE.fullmatch(word)):
+                self._add(match[1])
+        if name in SHELLS:
+            self._shell(argv)
+        elif name in ("eval", "trap", "ssh", "watch", "parallel"):
+            self._evaluated(name, argv)
+        elif name in (".", "source"):
+            self._hides("a file is run as if it were written here")
+            self.shell = True
+        elif name in ("alias", "hash", "enable"):
+            self._hides("a program is given another name")
+            for word in argv[1:]:
+                if word and "=" in word:
+                    self._add(word.partition("=")[2])
+        elif name in ("find", "fd", "fdfind"):
+            return self._actions(argv)
+        elif name == "git":
+            return self._git(argv)
+        elif name in ("su", "runuser", "script", "sg", "flock", "npx", "mapfile", "readarray", "complete", "compgen"):
+            self._option_string(argv, ("-c", "--command", "-C"))
+        elif name == "env":
+            self._option_string(argv, ("-S", "--split-string"))
+        elif name in ("awk", "gawk", "mawk", "perl", "python", "python3", "ruby", "node", "php", "sed", "vim", "less"):
+            self._programs(argv)
+        return [argv[start:] for start in starts(argv)]
+
+    def _shell(self, argv: Argv) -> None:
+        takes = False
+        for place, word in enumerate(argv[1:], 1):
+            if word is not None and word.startswith(("-", "+")) and word != "-":
+                takes = takes or (word[1:2] != "-" and "c" in word[1:])
+                continue
+            if place > 1 and argv[place - 1] in ("-o", "+o", "-O", "+O", "--rcfile", "--init-file"):
+                continue
+            if not takes:
+                return  # a script file
+            if word is None:
+                self._hides("a shell is given a command that is only known when it runs")
+            else:
+                self._add(word)
+            return
+        self.shell = True
+        self._hides("a shell runs what it is fed with")
+
+    def _evaluated(self, name: str, argv: Argv) -> None:
+        words = argv[1:]
+        if name == "trap":
+            words = words[:1]
+        elif name in ("ssh", "watch", "parallel"):
+            while words and (words[0] is None or words[0].startswith("-")):
+                words = words[1:]
+            words = words[1:] if name == "ssh" else words
+        if any(word is None for word in words):
+            self._hides(f"{name} is given a command that is only known when it runs")
+        self._add(" ".join(word for word in words if word is not None))
+        for word in words if name != "eval" else ():
+            if word:
+                self._add(word)
+
+    def _actions(self, argv: Argv) -> list[Argv]:
+        found = []
+        for place, word in enumerate(argv):
+            if word in ("-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch") or (
+                word and argv[0] != "find" and re.fullmatch(r"-[A-Za-z]*[xX]", word)
+            ):
+                inner = argv[place + 1 :]
+                end = next((i for i, w in enumerate(inner) if w in (";", "+")), len(inner))
+                found.append(inner[:end])
+        return found
+
+    def _git(self, argv: Argv) -> list[Argv]:
+        """git without its global options, and what its options run."""
+        for word in argv:
+            if word and "=!" in word:
+                self._add(word.partition("=!")[2])
+        found = [("git", *argv[at:]) for at in _verbs(argv)]
+        for inner in found:
+            if inner[1:3] in (("bisect", "run"), ("submodule", "foreach")):
+                found.append(inner[3:])
+                self._add(" ".join(word for word in inner[3:] if word))
+            for place, word in enumerate(inner):
+                if word in ("-x", "--exec") and place + 1 < len(inner) and inner[place + 1]:
+                    self._add(str(inner[place + 1]))
+        return [inner for inner in found if inner != argv]
+
+    def _option_string(self, argv: Argv, options: Sequence[str]) -> None:
+        for place, word in enumerate(argv):
+            if word is None:
+                continue
+            exact = word in options or (re.fullmatch(r"-[A-Za-z]+", word) and any(word.endswith(o[1:]) for o in options if len(o) == 2))
+            joined = next((o for o in options if word.startswith(o) and word != o), "")
+            if exact and place + 1 < len(argv):
+                self._value(argv[place + 1])
+            if joined:
+                self._value(word[len(joined) :].lstrip("="))
+
+    def _value(self, text: str | None) -> None:
+        if text is None:
+            self._hides("it is given a command that is only known when it runs")
+        else:
+            self._add(text)
+
+    def _programs(self, argv: Argv) -> None:
+        """Strings that a one-line program hands to a shell."""
+        for word in argv[1:]:
+            for _, inner in re.findall(r"(?:system|popen|exec\w*|run|call|spawn\w*|shell)\s*\(?\s*\[?\s*(['\"])(.*?)\1", word or "", re.S):
+                self._add(inner)
+
+
+def _verbs(argv: Argv) -> list[int]:
+    """Where the verb of git may stand: behind its global options, some of which take a value."""
+    found, pending = [], [1]
+    while pending:
+        at = pending.pop()
+        if at >= len(argv) or at in found:
+            continue
+        word = argv[at]
+        if word is not None and word.startswith("-"):
+            pending.append(at + 1)
+            if word in ("-C", "-c") or (word.startswith("--") and "=" not in word):
+                pending.append(at + 2)
+        else:
+            found.append(at)
+    return found
+
+
+# -- words -------------------------------------------------------------------------------------------------------------
+
+
+def _plain(node: Any) -> str:
+    return str(node.text.decode("utf-8", "replace"))
+
+
+def _word(node: Any) -> str | None:
+    """The word after quote removal; None if a part of it is only known when it runs."""
+    text = _plain(node)
+    if node.type == "command_name" and node.child_count == 1:
+        node = node.children[0]
+    pending = [node]
+    while pending:
+        inner = pending.pop()
+        if inner.type in _UNKNOWN:
+            return None
+        pending.extend(inner.children)
+    return loose(text)
+
+
+_PIECE: Final = re.compile(
+    r"\$'((?:[^'\\]|\\.)*)'|\$?\"((?:[^\"\\]|\\.)*)\"|'([^']*)'|\\(.)|([^'\"\\$*?\[]+|.)", re.S
+)
+_ANSI: Final = re.compile(
+    r"\\(?:x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|([0-7]{1,3})|c(.)|(.))", re.S
+)
+_NAMED: Final = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "v": "\v"}
+
+
+def loose(text: str) -> str:
+    """A word as bash sees it, without asking whether every escape is honest."""
+    if "'" not in text and '"' not in text and "\\" not in text and "$" not in text and "`" not in text:
+        return Glob(text) if re.search(r"[*?\[]", text) and text != "[" else text
+    out = []
+    for ansi, double, single, escaped, other in _PIECE.findall(text):
+        if double:
+            out.append(re.sub(r"\\([\"\\$`])", r"\1", double))
+        else:
+            out.append(_ANSI.sub(_unescaped, ansi) if ansi else single or escaped or other)
+    word = "".join(out)
+    return Glob(word) if any(other and other in "*?[" for *_, other in _PIECE.findall(text)) else word
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    two, four, eight, octal, control, other = match.groups()
+    if code := two or four or eight:
+        number = int(code, 16)
+        return chr(number) if number < 0x110000 else ""
+    if octal:
+        return chr(int(octal, 8) & 0xFF)
+    return "" if control else _NAMED.get(other, other)
+
+
+def _closed(text: str, start: int) -> str:
+    """What stands in the parentheses that were opened before `start`, quotes aside."""
+    depth = 1
+    for place in range(start, len(text)):
+        depth += {"(": 1, ")": -1}.get(text[place], 0)
+        if depth == 0:
+            return text[start:place]
+    return text[start:]

@@ -1,0 +1,188 @@
+"""What a rule's pattern for commands says: exact text, or words with stars.  Allow narrows, deny widens."""
+
+from __future__ import annotations
+
+import fnmatch
+import posixpath
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+from harness_core.permissions.everywhere import Argv, Glob
+from harness_core.permissions.shell import Command, read
+
+Match = Literal["yes", "maybe", "no"]
+
+_STAR = "\0*"  # a wildcard, told from a literal star while a pattern is taken apart
+
+
+def escaped(command: str) -> str:
+    """The pattern that matches exactly this command text."""
+    return command.replace("\\", "\\\\").replace("*", "\\*")
+
+
+def exact_text(pattern: str) -> str | None:
+    """The text that a pattern without wildcards stands for; None if it has one."""
+    out: list[str] = []
+    at = 0
+    while at < len(pattern):
+        char = pattern[at]
+        if char == "\\" and pattern[at + 1 : at + 2] in ("*", "\\"):
+            at += 1
+            char = pattern[at]
+        elif char == "*":
+            return None
+        out.append(char)
+        at += 1
+    return "".join(out)
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """A pattern in words. Each is a text in which `\\0*` stands for a star; more: further words may follow."""
+
+    words: tuple[str, ...]
+    more: bool
+
+
+@lru_cache(maxsize=1024)
+def words_of(pattern: str) -> Words:
+    """Take a pattern apart at its blanks, as a shell would: quotes hold words together, `\\*` is a star itself."""
+    words: list[str] = []
+    word: list[str] | None = None
+    quote = ""
+    at = 0
+    while at < len(pattern):
+        char = pattern[at]
+        if char == "\\" and pattern[at + 1 : at + 2] in ("*", "\\"):
+            word = [*(word or []), pattern[at + 1]]
+            at += 1
+        elif quote:
+            if char == quote:
+                quote = ""
+            else:
+                word = [*(word or []), char]
+        elif char in "'\"":
+            quote, word = char, word or []
+        elif char in " \t\n":
+            if word is not None:
+                words.append("".join(word))
+            word = None
+        else:
+            word = [*(word or []), _STAR if char == "*" else char]
+        at += 1
+    if word is not None:
+        words.append("".join(word))
+    more = bool(words) and words[-1] == _STAR
+    return Words(tuple(words[:-1] if more else words), more)
+
+
+@lru_cache(maxsize=1024)
+def exact_parts(pattern: str) -> Command | None:
+    """The one plain command that an exact pattern stands for; None if it is none."""
+    text = exact_text(pattern)
+    if text is None:
+        return None
+    reading = read(text)
+    one = reading.commands[0] if len(reading.commands) == 1 and not reading.problem else None
+    return one if one and not one.redirects and not one.negated else None
+
+
+# -- allow -------------------------------------------------------------------------------------------------------------
+
+
+def same_argv(pattern: str, part: Command) -> bool:
+    """Whether a part is exactly the command of an exact pattern, quoting aside."""
+    one = exact_parts(pattern)
+    if one is None or len(one.words) != len(part.words):
+        return False
+    return all(a.text == b.text and a.pattern == b.pattern for a, b in zip(one.words, part.words, strict=True))
+
+
+def covered(pattern: str, part: Command) -> list[int] | None:
+    """The places of the words of a part that wildcards stand for; None if the pattern does not match the part.
+
+    The program is always named; a star in a word stays in it, a star for a word is one that is no option.
+    """
+    what = words_of(pattern)
+    if not what.words or _STAR in what.words[0] or any(word.glob for word in part.words):
+        return None
+    if len(part.words) < len(what.words) or (not what.more and len(part.words) > len(what.words)):
+        return None
+    places = list(range(len(what.words), len(part.words)))
+    for place, wanted in enumerate(what.words):
+        text = part.words[place].text
+        if _STAR not in wanted:
+            if text != wanted:
+                return None
+            continue
+        if (wanted.startswith(_STAR) and text.startswith("-")) or not _expression(wanted).fullmatch(text):
+            return None
+        if wanted == _STAR and not text:
+            return None
+        places.append(place)
+    return sorted(places)
+
+
+@lru_cache(maxsize=1024)
+def _expression(wanted: str, flags: int = 0) -> re.Pattern[str]:
+    return re.compile(".*".join(re.escape(piece) for piece in wanted.split(_STAR)), re.S | flags)
+
+
+# -- deny and ask ------------------------------------------------------------------------------------------------------
+
+
+def strikes(pattern: str, argv: Argv) -> Match:
+    """Whether a deny or ask pattern matches a command as a prefix; maybe, if a word is only known when it runs."""
+    what = words_of(pattern)
+    if not what.words:
+        return "yes"
+    first = _program(what.words[0], argv[0])
+    if first == "no":
+        return "no"
+    return _least(first, _rest(what.words[1:], argv[1:]))
+
+
+def _program(wanted: str, word: str | None) -> Match:
+    if word is None:
+        return "maybe"
+    names = {word, posixpath.basename(word)}
+    wanted_names = {wanted, posixpath.basename(wanted)} if _STAR not in wanted else {wanted}
+    if any(_expression(one, re.I).fullmatch(name) for one in wanted_names for name in names):
+        return "yes"
+    return _by_glob(wanted, word)
+
+
+def _rest(wanted: Sequence[str], words: Sequence[str | None]) -> Match:
+    """A star for a word stands for any number of them here."""
+    if not wanted:
+        return "yes"
+    if wanted[0] == _STAR:
+        found: Match = "no"
+        for at in range(len(words) + 1):
+            found = _most(found, _rest(wanted[1:], words[at:]))
+            if found == "yes":
+                break
+        return found
+    if not words:
+        return "no"
+    first = words[0]
+    if first is None:
+        return _least("maybe", _most(_rest(wanted[1:], words[1:]), "maybe"))
+    one: Match = "yes" if _expression(wanted[0]).fullmatch(first) else _by_glob(wanted[0], first)
+    return one if one == "no" else _least(one, _rest(wanted[1:], words[1:]))
+
+
+def _by_glob(wanted: str, word: str) -> Match:
+    name = wanted.replace(_STAR, "x")
+    return "maybe" if isinstance(word, Glob) and fnmatch.fnmatchcase(name, posixpath.basename(word)) else "no"
+
+
+def _least(one: Match, other: Match) -> Match:
+    return "no" if "no" in (one, other) else "maybe" if "maybe" in (one, other) else "yes"
+
+
+def _most(one: Match, other: Match) -> Match:
+    return "yes" if "yes" in (one, other) else "maybe" if "maybe" in (one, other) else "no"

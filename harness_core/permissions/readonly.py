@@ -1,0 +1,280 @@
+"""May a command run unasked: only if every part of it is known to read, and only inside the workspace."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from harness_core.permissions.flags import Given, Program, Refused, given
+from harness_core.permissions.paths import World, absolute, may_reach_secret, secret, within
+from harness_core.permissions.programs import ALLOW_NEGATION, ALLOW_OUTSIDE_READS, EXACT, OWN, known
+from harness_core.permissions.shell import Command, Reading, Redirect, read
+from harness_core.permissions.words import Word, quoted
+
+_NAME: Final = re.compile(r"[a-z][a-z0-9_.+-]*|\[|:")
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether a command may run unasked; if not, why, and which part of it is the reason."""
+
+    effect: Literal["allow", "ask"]
+    reason: str = ""
+    part: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What must be looked up before a command is judged: real paths, what globs match, the repository's settings.
+
+    paths are absolute, `..` not yet taken away; globs are absolute patterns as bash reads them.
+    """
+
+    paths: tuple[str, ...] = ()
+    globs: tuple[str, ...] = ()
+    git: bool = False
+
+
+def classify(command: str, world: World) -> Verdict:
+    """Judge a command by itself, without rules. Never raises; any fault asks."""
+    try:
+        return judged(read(command), world, lambda part, folders: False)
+    except Exception as error:  # a fault of the gate must not become a permission
+        return Verdict("ask", f"the command could not be judged ({type(error).__name__})")
+
+
+def judged(reading: Reading, world: World, allowed: Callable[[Command, Sequence[str]], bool]) -> Verdict:
+    """Judge each part. allowed: whether something else than this table lets a part run from these folders."""
+    if reading.problem:
+        return Verdict("ask", reading.problem, reading.part)
+    places = folders(reading, world)
+    for place, part in enumerate(reading.commands):
+        try:
+            for redirect in part.redirects:
+                _redirected(redirect, places[place], world)
+            if not allowed(part, places[place]):
+                look(part, places[place], world, first=place == 0, only=len(reading.commands) == 1)
+        except Refused as refused:
+            return Verdict("ask", f"the part {quoted(part.source)} is not known to be read-only: {refused}", part.source)
+    return _really(reading, world)
+
+
+def _really(reading: Reading, world: World) -> Verdict:
+    """What the paths are in truth, all symlinks followed."""
+    if world.paths is None:
+        return Verdict("allow")
+    asked = needs(reading, world)
+    if asked.paths and len(world.paths) < len(asked.paths):
+        return Verdict("ask", "where its paths lead was not looked up")
+    for path in world.paths:
+        if not within(path, world.workspace):
+            return Verdict("ask", f"a symlink leads to {path}, outside the workspace")
+        if secret(path[len(world.workspace) :]):
+            return Verdict("ask", f"a symlink leads to {path}, which may hold secrets")
+    return Verdict("allow")
+
+
+# -- where the parts run -----------------------------------------------------------------------------------------------
+
+
+def folders(reading: Reading, world: World) -> list[tuple[str, ...]]:
+    """The folders in which each part may run: `cd` moves what follows, and if it fails only && keeps the rest back."""
+    here = (world.workspace,)
+    target = moved(reading, world)
+    if target is None:
+        return [here for _ in reading.commands]
+    places: list[tuple[str, ...]] = [here]
+    certain = True
+    for part in reading.commands[1:]:
+        certain = certain and part.joined in ("&&", "|")
+        places.append((target,) if certain else (*here, target))
+    return places
+
+
+def moved(reading: Reading, world: World) -> str | None:
+    """The folder that a leading `cd` goes to; None if there is no such `cd` or it stays in the workspace's own."""
+    words = reading.commands[0].words
+    if words[0].text != "cd" or len(words) != 2 or words[1].glob:
+        return None
+    target = absolute(words[1].text, world.workspace)
+    return None if target == world.workspace else target
+
+
+def needs(reading: Reading, world: World) -> Needs:
+    """What to look up for a command: every word that may be a path inside the workspace."""
+    if reading.problem:
+        return Needs()
+    paths: dict[str, None] = {}
+    globs: dict[str, None] = {}
+    for part, places in zip(reading.commands, folders(reading, world), strict=True):
+        for word in (*part.words[1:], *(redirect.target for redirect in part.redirects)):
+            for folder in places:
+                if word.glob:
+                    globs[posixpath.join(folder, word.pattern)] = None
+                for text in pieces(word.text):
+                    if within(absolute(text, folder), world.workspace):
+                        paths[posixpath.join(folder, text)] = None
+    git = any(posixpath.basename(word.text) == "git" for part in reading.commands for word in part.words)
+    return Needs(tuple(paths), tuple(globs), git)
+
+
+def pieces(text: str) -> Iterable[str]:
+    """A word, and the parts of it that may be paths of their own: `--file=PATH`, `-fPATH`, `REV:PATH`."""
+    if not text:
+        return []
+    found = [text] if not text.startswith("-") else []
+    if text.startswith("-") and not text.startswith("--") and len(text) > 2:
+        found.append(text[2:])
+    for mark in "=:":
+        if mark in text:
+            found.append(text.partition(mark)[2])
+    return [piece for piece in found if piece]
+
+
+# -- one part ----------------------------------------------------------------------------------------------------------
+
+
+def look(part: Command, places: Sequence[str], world: World, *, first: bool = True, only: bool = True) -> None:
+    """Whether this part is in the tables. Raises Refused."""
+    name, words = part.words[0].text, part.words[1:]
+    if part.negated and not ALLOW_NEGATION:
+        raise Refused("it is negated")
+    if not _NAME.fullmatch(name):
+        raise Refused("the program is not one of those that are known")
+    if name == "cd":
+        return _cd(words, world, first=first, only=only)
+    if part.argv in EXACT:
+        return None
+    if name in OWN:
+        return _paths(OWN[name](words), places, world, names=name in ("find", "test", "["))
+    what = known(name)
+    if what is None:
+        raise Refused(f"{name} is not one of the programs that are known")
+    if name == "git":
+        return _git(what, words, places, world)
+    return _listed(what, name, words, places, world)
+
+
+def _cd(words: Sequence[Word], world: World, *, first: bool, only: bool) -> None:
+    if not first or len(words) != 1 or words[0].glob or words[0].text.startswith("-"):
+        raise Refused("cd is only known as the first part, with one literal folder")
+    _path(words[0], (world.workspace,), world, names=False)
+
+
+def _listed(what: Program, name: str, words: Sequence[Word], places: Sequence[str], world: World) -> None:
+    verb, what, rest = verb_of(what, name, words)
+    options = given(what, verb, rest)
+    if what.check:
+        what.check(options)
+    if what.most is not None and (len(options.operands) > what.most or any(o.glob for o in options.operands)):
+        raise Refused(f"a further name may be written by {name}")
+    if what.operands == "none" and options.operands:
+        raise Refused(f"{verb} takes no names here")
+    _paths(operand_paths(what, options), places, world, names=what.names)
+
+
+def operand_paths(what: Program, options: Given) -> list[Word]:
+    """Those of the words that are paths, by the program's record."""
+    values = [value for option, value in options.options if value and option in what.path_values]
+    if what.operands in ("text", "none"):
+        return values
+    skip = 1 if what.operands == "pattern" and not options.has(*what.patterns) else 0
+    return [*options.operands[skip:], *options.doubtful, *values]
+
+
+def verb_of(what: Program, name: str, words: Sequence[Word]) -> tuple[str, Program, Sequence[Word]]:
+    """The verb's record and the words behind it, for a program that has verbs. Raises Refused."""
+    if what.verbs is None:
+        return name, what, words
+    at = 0
+    while at < len(words) and words[at].text.startswith("-"):
+        option = words[at].text.partition("=")[0]
+        kind = what.options.get(f"-{option[1:]}" if not option.startswith("--") else option)
+        if kind is None:
+            raise Refused(f"the option {option} of {name} is not known to be harmless")
+        at += 1 if kind == "plain" or "=" in words[at].text else 2
+    for length in (3, 2, 1):
+        named = words[at : at + length]
+        verb = " ".join(word.text for word in named)
+        if len(named) == length and verb in what.verbs and not any(word.glob for word in named):
+            return f"{name} {verb}", what.verbs[verb], words[at + length :]
+    raise Refused(f"this verb of {name} is not known to be read-only")
+
+
+def _git(what: Program, words: Sequence[Word], places: Sequence[str], world: World) -> None:
+    if world.git_runs:
+        raise Refused(f"the repository's own settings would run {world.git_runs}")
+    if any(place != world.workspace for place in places):
+        raise Refused("git in another folder may be another repository")
+    verb, what, rest = verb_of(what, "git", words)
+    options = given(what, verb, rest)
+    if what.check:
+        what.check(options)
+    if (what.most is not None and len(options.operands) > what.most) or (what.operands == "none" and options.operands):
+        raise Refused(f"{verb} with these names may change something")
+    ranges = [Word(value.text.partition(":")[2]) for option, value in options.options if option == "-L" and value]
+    for word in (*operand_paths(what, options), *(word for word in ranges if word.text)):
+        _pathspec(word, places, world)
+
+
+def _pathspec(word: Word, places: Sequence[str], world: World) -> None:
+    """A revision, a path, `REV:path` or a pathspec with magic."""
+    spec = word.text.rpartition(":")[2] if ":" in word.text else ""
+    for text in (word.text, spec.lstrip("/!^")):
+        if text:
+            _path(Word(text, glob=word.glob, pattern=word.pattern), places, world, names=True)
+    core = re.sub(r"[*?\[\]]", "", word.text.rpartition("/")[2].rpartition(":")[2])
+    if core != word.text and core and (secret(core) or secret("x" + core)):
+        raise Refused(f"`{word.text}` may reach secrets")
+
+
+# -- paths and redirects -----------------------------------------------------------------------------------------------
+
+
+def _paths(words: Iterable[Word], places: Sequence[str], world: World, *, names: bool) -> None:
+    for word in words:
+        _path(word, places, world, names=names)
+
+
+def _path(word: Word, places: Sequence[str], world: World, *, names: bool) -> None:
+    if word.text == "-":
+        return
+    if fault := path_fault(word, places, world, names=names):
+        raise Refused(fault)
+
+
+def path_fault(word: Word, places: Sequence[str], world: World, *, names: bool = False) -> str:
+    """Why a word, taken for a path, is not read unasked; "" if it may be. names: no contents are shown."""
+    if word.glob and ".." in word.text.split("/"):
+        return f"the path {word.text} cannot be followed"
+    for folder in places:
+        path = absolute(word.text, folder)
+        if not within(path, world.workspace):
+            return "" if ALLOW_OUTSIDE_READS else f"the path {word.text} lies outside the workspace"
+        if secret(path[len(world.workspace) :]):
+            return f"the path {word.text} may hold secrets"
+    if word.glob and not names and may_reach_secret(word.pattern):
+        return f"`{word.text}` may reach secrets"
+    return ""
+
+
+def harmless_redirect(redirect: Redirect) -> bool:
+    """`>/dev/null`, `2>&1` and their like: nothing is written or read."""
+    target = redirect.target
+    if redirect.operator in (">", ">>", "&>", "&>>"):
+        return redirect.fd in ("", "1", "2") and target.text == "/dev/null" and target.bare
+    return redirect.operator == ">&" and redirect.fd in ("", "1", "2") and target.bare and target.text in ("1", "2")
+
+
+def _redirected(redirect: Redirect, places: Sequence[str], world: World) -> None:
+    if harmless_redirect(redirect):
+        return
+    target = redirect.target
+    if redirect.operator != "<" or redirect.fd not in ("", "0"):
+        raise Refused(f"it writes to {target.text}" if ">" in redirect.operator else "it is fed in another way")
+    if target.glob:
+        raise Refused("a glob says what it is fed with")
+    _path(target, places, world, names=False)

@@ -1,0 +1,268 @@
+"""What a URL points to, and what a rule for URLs matches."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from harness_core.permissions.text import invisible
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+_PORTS: Final = {"https": 443, "http": 80}
+_URL: Final = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<authority>[^/?#]*)(?P<rest>[/?#].*|)", re.S)
+_AUTHORITY: Final = re.compile(r"(?P<host>\[[^\[\]]*\]|[^:\[\]]*)(?::(?P<port>[1-9][0-9]{0,4}))?")
+_LABEL: Final = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
+_LOCAL: Final = ("local", "internal", "localhost", "localdomain", "lan", "home", "corp", "intranet", "arpa", "onion")
+_SHARED: Final = tuple(
+    ipaddress.ip_network(net)
+    for net in ("100.64.0.0/10", "192.0.0.0/24", "192.88.99.0/24", "198.18.0.0/15", "240.0.0.0/4", "fec0::/10")
+)
+_NAT64: Final = (ipaddress.ip_network("64:ff9b::/96"), ipaddress.ip_network("64:ff9b:1::/48"))
+
+
+class BadUrl(ValueError):
+    """This URL cannot be judged by its looks. The message is for a reviewer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Url:
+    """A URL in one spelling. port is always there; path begins with /; query has its ?, if there is one."""
+
+    scheme: str
+    host: str
+    port: int
+    path: str
+    query: str = ""
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is https on its usual port."""
+        return self.scheme == "https" and self.port == _PORTS["https"]
+
+
+def canonical_url(text: str) -> Url:
+    """The one spelling of a URL. Raises BadUrl for what different programs may read in different ways."""
+    if not isinstance(text, str) or not text:
+        raise BadUrl("there is no URL")
+    if fault := invisible(text):
+        raise BadUrl(fault)
+    if re.search(r"[\s\\]", text):
+        raise BadUrl("the URL holds a blank or a backslash")
+    match = _URL.fullmatch(text)
+    if match is None:
+        raise BadUrl("this is no URL with a scheme and a host")
+    scheme = match["scheme"].lower()
+    if scheme not in _PORTS:
+        raise BadUrl(f"only http and https are fetched, not {scheme}")
+    host, port = _host_and_port(match["authority"], _PORTS[scheme])
+    path, query = _path(match["rest"])
+    return Url(scheme, host, port, path, query)
+
+
+def _host_and_port(authority: str, usual: int) -> tuple[str, int]:
+    if "@" in authority:
+        raise BadUrl("the URL holds a user name")
+    if "%" in authority:
+        raise BadUrl("the host holds a percent sign")
+    match = _AUTHORITY.fullmatch(authority)
+    if match is None:
+        raise BadUrl("the host or the port is not plain")
+    port = int(match["port"]) if match["port"] else usual
+    if port > 65535:
+        raise BadUrl("there is no such port")
+    return canonical_host(match["host"]), port
+
+
+def canonical_host(text: str) -> str:
+    """A host in one spelling: lower case, without a last dot, international names as xn--. Raises BadUrl."""
+    if text.startswith("["):
+        try:
+            return f"[{ipaddress.IPv6Address(text[1:-1])}]"
+        except ValueError:
+            raise BadUrl("this is no IPv6 address") from None
+    name = text.lower().removesuffix(".")
+    if not name.isascii():
+        name = _idna(name)
+    labels = name.split(".")
+    if not all(_LABEL.fullmatch(label) for label in labels) or len(name) > 253:
+        raise BadUrl("the host is not a plain name")
+    if re.fullmatch(r"[0-9]+|0x[0-9a-f]*", labels[-1]):
+        return _ipv4(name)
+    return name
+
+
+def _idna(name: str) -> str:
+    # The codec would map other dots, circled and full-width letters to plain ones, so they are refused before it.
+    if not all(char.isascii() or (char.isalpha() and char.isprintable()) for char in name):
+        raise BadUrl("the host holds characters that look like others")
+    try:
+        encoded = name.encode("idna")
+        if encoded.decode("idna") != name:
+            raise BadUrl("the host holds characters that look like others")
+        return encoded.decode("ascii")
+    except UnicodeError:
+        raise BadUrl("the host is no international name") from None
+
+
+def _ipv4(name: str) -> str:
+    try:
+        address = ipaddress.IPv4Address(name)
+    except ValueError:
+        raise BadUrl("an address in an odd spelling") from None
+    return str(address)
+
+
+def _path(rest: str) -> tuple[str, str]:
+    rest = rest.partition("#")[0]
+    path, mark, query = rest.partition("?")
+    path = path or "/"
+    lowered = path.casefold()
+    if re.search(r"%(2f|5c|00|25)", lowered):
+        raise BadUrl("the path holds an encoded slash, backslash or percent sign")
+    segments = lowered.replace("%2e", ".").split("/")
+    if "." in segments or ".." in segments or "" in segments[1:-1]:
+        raise BadUrl("the path holds dots or empty parts that are taken away")
+    if ";" in path and ".." in path:
+        raise BadUrl("the path holds parameters with dots")
+    return path, mark + query
+
+
+# -- addresses ---------------------------------------------------------------------------------------------------------
+
+
+def address_of(host: str) -> Address | None:
+    """The address that a canonical host is; None for a name."""
+    try:
+        return ipaddress.ip_address(host.strip("[]"))
+    except ValueError:
+        return None
+
+
+def private(address: Address) -> bool:
+    """Whether an address is not one of the public internet, also where it is wrapped in another."""
+    if isinstance(address, ipaddress.IPv6Address):
+        inner = address.ipv4_mapped or address.sixtofour or _nat64(address)
+        if inner is not None and private(inner):
+            return True
+        if address.teredo is not None or int(address) >> 32 == 0 or address.ipv4_mapped is not None:
+            return True
+    if any(address.version == net.version and address in net for net in _SHARED):
+        return True
+    return (
+        not address.is_global
+        or address.is_private
+        or address.is_loopback
+        or address.is_link_local
+        or address.is_multicast
+        or address.is_reserved
+        or address.is_unspecified
+    )
+
+
+def _nat64(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
+    if any(address in net for net in _NAT64):
+        return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+    return None
+
+
+def local(host: str) -> bool:
+    """Whether a canonical host is not one of the public internet: by its address, or by its name."""
+    address = address_of(host)
+    if address is not None:
+        return private(address)
+    labels = host.split(".")
+    return len(labels) == 1 or labels[-1] in _LOCAL
+
+
+# -- patterns ----------------------------------------------------------------------------------------------------------
+
+
+def allows(pattern: str | None, url: Url) -> bool:
+    """Whether an allow pattern matches: host, `*.host`, URL prefix ending in `/*`, exact URL; None for any public one."""
+    try:
+        if pattern is None:
+            return not local(url.host)
+        if "://" in pattern:
+            return _url_pattern(pattern, url)
+        return url.plain and not local(url.host) and _host_pattern(pattern, url.host)
+    except BadUrl:
+        return False
+
+
+def _host_pattern(pattern: str, host: str) -> bool:
+    if not pattern.startswith("*."):
+        return "*" not in pattern and canonical_host(pattern) == host
+    parent = canonical_host(pattern[2:])
+    return "." in parent and address_of(parent) is None and host.endswith("." + parent)
+
+
+def _url_pattern(pattern: str, url: Url) -> bool:
+    if not pattern.endswith("/*"):
+        return "*" not in pattern.partition("?")[0] and canonical_url(pattern) == url
+    if "*" in pattern[:-1] or "?" in pattern:
+        return False
+    wanted = canonical_url(pattern[:-1])
+    same = (wanted.scheme, wanted.host, wanted.port) == (url.scheme, url.host, url.port)
+    return same and url.path.startswith(wanted.path)
+
+
+def denies(pattern: str | None, text: str, addresses: tuple[str, ...] = ()) -> bool:
+    """Whether a deny or ask pattern matches: a host with all below it, whatever scheme, port, path or user name."""
+    if pattern is None or pattern == "":
+        return True
+    if "://" in pattern and not pattern.rstrip("*").rstrip("/").count("/") == 2:
+        return _denies_url(pattern, text)
+    wanted = pattern.partition("://")[2] or pattern
+    wanted = _loose_host(wanted.rstrip("*").rstrip("/"))
+    hosts = {_loose_host(text), *addresses}
+    wanted = wanted.removeprefix("*.")
+    return any(host == wanted or host.endswith("." + wanted) for host in hosts)
+
+
+def _denies_url(pattern: str, text: str) -> bool:
+    try:
+        url = canonical_url(text)
+        wanted = canonical_url(pattern.rstrip("*"))
+    except BadUrl:
+        return text.casefold().startswith(pattern.rstrip("*").casefold())
+    if (wanted.host, wanted.port) != (url.host, url.port):
+        return False
+    return url.path.casefold().startswith(wanted.path.casefold()) if pattern.endswith("*") else (
+        (wanted.path, wanted.query) == (url.path, url.query)
+    )  # fmt: skip
+
+
+def _loose_host(text: str) -> str:
+    """The host of almost anything, for matching that widens; addresses by their value."""
+    authority = re.split(r"[/?#\\]", text.partition("://")[2] or text, maxsplit=1)[0]
+    host = authority.rpartition("@")[2].strip().casefold()
+    host = host if host.startswith("[") else host.partition(":")[0]
+    host = host.rstrip(".").replace("\u3002", ".")
+    if not host.isascii():
+        try:
+            host = host.encode("idna").decode("ascii")
+        except UnicodeError:
+            return host
+    return _numeric(host) or host
+
+
+def _numeric(host: str) -> str:
+    """An IPv4 address in any spelling that C libraries take, or "" if it is none."""
+    parts = host.split(".")
+    try:
+        numbers = [int(p, 16) if p.startswith("0x") else int(p, 8) if p.startswith("0") and p != "0" else int(p) for p in parts]
+        *high, low = numbers
+        if len(numbers) > 4 or any(n > 255 for n in high) or low >= 256 ** (5 - len(numbers)):
+            return ""
+        value = sum(n << (24 - 8 * place) for place, n in enumerate(high)) + low
+        return str(ipaddress.IPv4Address(value))
+    except ValueError:
+        if host.startswith("["):
+            try:
+                return f"[{ipaddress.IPv6Address(host.strip('[]'))}]"
+            except ValueError:
+                return ""
+        return ""
