@@ -60,9 +60,8 @@ class Draft:
 
     @property
     def digest(self) -> str:
-        """The same for the same picture. A card's ids carry its revision, so a card is compared without it."""
-        shape = card_message(replace(self.card, revision=0)) if self.card else self.message
-        return digest(canonical(shape))
+        """The same for the same picture: a card's message is drawn for revision 0, whichever stands there."""
+        return digest(canonical(self.message))
 
 
 class Presenter:

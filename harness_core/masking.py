@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -17,6 +18,8 @@ from harness_core.types import Args
 MASK: Final = "•••"
 
 SHORTEST_SECRET: Final = 6  # characters; shorter values would blot out ordinary words
+LONG: Final = 10_000  # characters of a text whose masking is remembered, for the LONG_KEPT last ones
+LONG_KEPT: Final = 8
 DEEPEST: Final = 50  # levels of nested arguments that are looked into; what lies deeper is hidden whole
 
 # -- what a secret looks like by itself --------------------------------------------------------------------------------
@@ -124,6 +127,7 @@ def register_secret(value: str) -> None:
     _registered.update({value, quote(written, safe=""), json.dumps(value)[1:-1]})
     # Longest first: a secret that begins with another one is hidden whole.
     _known = re.compile("|".join(re.escape(s) for s in sorted(_registered, key=lambda s: (-len(s), s))))
+    _mask_long.cache_clear()
 
 
 # -- what the host calls -----------------------------------------------------------------------------------------------
@@ -134,6 +138,16 @@ def mask(text: str) -> str:
 
     Pure given the registry, idempotent, linear; grows by two characters for each value hidden at most.
     """
+    return _mask_long(text) if len(text) >= LONG else _mask(text)
+
+
+@lru_cache(maxsize=LONG_KEPT)
+def _mask_long(text: str) -> str:
+    # A long argument is drawn again and again while its card waits, and each pass over it takes a tenth of a second.
+    return _mask(text)
+
+
+def _mask(text: str) -> str:
     if _known is not None:
         text = _known.sub(MASK, text)
     text = _PEM.sub(rf"\1{MASK}", text)
