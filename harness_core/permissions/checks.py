@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from harness_core.permissions.flags import Given, Refused
+from harness_core.permissions.text import listed
 from harness_core.permissions.words import Word
 
 Paths = list[Word]
@@ -39,16 +40,16 @@ def find(words: Sequence[Word]) -> Paths:
     return paths
 
 
-_FIND_PLAIN: Final = frozenset(
+_FIND_PLAIN: Final = listed(
     "( ) ! , -a -o -and -or -not -print -print0 -ls -prune -quit -empty -depth -daystart -xdev -mount -noleaf -true "
-    "-false -readable -writable -executable -nouser -nogroup -noignore_readdir_race -ignore_readdir_race".split()
+    "-false -readable -writable -executable -nouser -nogroup -noignore_readdir_race -ignore_readdir_race"
 )
-_FIND_VALUED: Final = frozenset(
+_FIND_VALUED: Final = listed(
     "-name -iname -path -ipath -wholename -iwholename -regex -iregex -regextype -lname -ilname -type -xtype -size "
     "-newer -anewer -cnewer -mtime -atime -ctime -mmin -amin -cmin -maxdepth -mindepth -user -group -uid -gid -perm "
-    "-links -inum -samefile -fstype -used -printf".split()
+    "-links -inum -samefile -fstype -used -printf"
 )
-_FIND_PATHS: Final = frozenset("-anewer -cnewer -samefile".split())
+_FIND_PATHS: Final = listed("-anewer -cnewer -samefile")
 
 
 def _steady(word: Word, name: str) -> Word:
@@ -126,7 +127,7 @@ def tar(words: Sequence[Word]) -> Paths:
             if not letters or not set(letters) <= set("tvzjJf"):
                 raise Refused(f"the options `{text}` of tar are not known to be harmless")
             # A dash bundle takes what follows f as its value; old-style letters take the next word.
-            head, f, attached = letters.partition("f")
+            _, f, attached = letters.partition("f")
             if f and attached and text.startswith("-"):
                 raise Refused("the archive is written into the options of tar")
             lists = lists or "t" in letters
@@ -152,10 +153,10 @@ def _tar_long(text: str, paths: Paths) -> bool:
     return option == "--list"
 
 
-_FILE_TESTS: Final = frozenset("-e -f -d -s -r -w -x -L -h -b -c -p -S -O -G -N -k -u -g".split())
-_TEXT_TESTS: Final = frozenset("-n -z -t".split())
-_COMPARISONS: Final = frozenset("= == != -eq -ne -gt -lt -ge -le".split())
-_FILE_COMPARISONS: Final = frozenset("-nt -ot -ef".split())
+_FILE_TESTS: Final = listed("-e -f -d -s -r -w -x -L -h -b -c -p -S -O -G -N -k -u -g")
+_TEXT_TESTS: Final = listed("-n -z -t")
+_COMPARISONS: Final = listed("= == != -eq -ne -gt -lt -ge -le")
+_FILE_COMPARISONS: Final = listed("-nt -ot -ef")
 
 
 def test(words: Sequence[Word]) -> Paths:

@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from typing import Final
 
 from harness_core.permissions.flags import Given, Program, Refused, program
+from harness_core.permissions.text import listed
 
 _PLAIN: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9@._:-]*")
 # Objects whose fields are no secrets by design. Not configmaps, not secrets, not what a plug-in defines.
-_KINDS: Final = frozenset(
+_KINDS: Final = listed(
     "pod pods po service services svc deployment deployments deploy node nodes no namespace namespaces ns ingress "
     "ingresses ing replicaset replicasets rs statefulset statefulsets sts daemonset daemonsets ds job jobs cronjob "
-    "cronjobs cj event events ev pv pvc persistentvolumes persistentvolumeclaims hpa endpoints ep all".split()
+    "cronjobs cj event events ev pv pvc persistentvolumes persistentvolumeclaims hpa endpoints ep all"
 )
 
 
@@ -29,7 +30,9 @@ def _kinds(what: Given) -> None:
     parts = [part.partition("/")[0] for part in kind.split(",")]
     if not set(parts) <= _KINDS or not all(_PLAIN.fullmatch(name) for name in names):
         raise Refused("this kind of object may hold secrets")
-    if any(option in ("-o", "--output") and value and value.text not in ("wide", "name") for option, value in what.options):
+    if any(
+        option in ("-o", "--output") and value and value.text not in ("wide", "name") for option, value in what.options
+    ):
         raise Refused("whole objects hold environments, and these secrets")
 
 

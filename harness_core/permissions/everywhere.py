@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from harness_core.permissions.grammar import parse
+from harness_core.permissions.text import listed
 from harness_core.permissions.wrappers import SHELLS, starts
 
 Argv = tuple[str | None, ...]
@@ -19,18 +20,16 @@ Argv = tuple[str | None, ...]
 MOST_TEXTS: Final = 300  # texts within texts that are read; beyond, the rest counts as unknown
 _WINDOW: Final = 12  # words of a raw scan that a rule can see from each place
 
-_ARGUMENTS: Final = frozenset(
+_ARGUMENTS: Final = listed(
     "word number string raw_string ansi_c_string translated_string concatenation expansion simple_expansion "
-    "command_substitution process_substitution arithmetic_expansion brace_expression regex extglob_pattern".split()
+    "command_substitution process_substitution arithmetic_expansion brace_expression regex extglob_pattern"
 )
-_UNKNOWN: Final = frozenset(
+_UNKNOWN: Final = listed(
     "expansion simple_expansion command_substitution process_substitution arithmetic_expansion brace_expression "
-    "variable_name special_variable_name".split()
+    "variable_name special_variable_name"
 )
 # Leaves in which the grammar may have overlooked a substitution.
-_LEAVES: Final = frozenset(
-    "string_content heredoc_content heredoc_body word regex extglob_pattern ERROR string expansion".split()
-)
+_LEAVES: Final = listed("string_content heredoc_content heredoc_body word regex extglob_pattern ERROR string expansion")
 # Builtins that evaluate a quoted string as arithmetic, as a variable's name or as a command.
 _EVALUATE: Final = re.compile(
     r"(?<![\w.-])(?:let|test|printf|read|unset|declare|typeset|local|export|readonly|wait|mapfile|readarray|compgen"
@@ -281,7 +280,9 @@ class _Search:
         for place, word in enumerate(argv):
             if word is None:
                 continue
-            exact = word in options or (re.fullmatch(r"-[A-Za-z]+", word) and any(word.endswith(o[1:]) for o in options if len(o) == 2))
+            exact = word in options or (
+                re.fullmatch(r"-[A-Za-z]+", word) and any(word.endswith(o[1:]) for o in options if len(o) == 2)
+            )
             joined = next((o for o in options if word.startswith(o) and word != o), "")
             if exact and place + 1 < len(argv):
                 self._value(argv[place + 1])
@@ -297,7 +298,9 @@ class _Search:
     def _programs(self, argv: Argv) -> None:
         """Strings that a one-line program hands to a shell."""
         for word in argv[1:]:
-            for _, inner in re.findall(r"(?:system|popen|exec\w*|run|call|spawn\w*|shell)\s*\(?\s*\[?\s*(['\"])(.*?)\1", word or "", re.S):
+            for _, inner in re.findall(
+                r"(?:system|popen|exec\w*|run|call|spawn\w*|shell)\s*\(?\s*\[?\s*(['\"])(.*?)\1", word or "", re.S
+            ):
                 self._add(inner)
 
 
@@ -339,9 +342,7 @@ def _word(node: Any) -> str | None:
     return loose(text)
 
 
-_PIECE: Final = re.compile(
-    r"\$'((?:[^'\\]|\\.)*)'|\$?\"((?:[^\"\\]|\\.)*)\"|'([^']*)'|\\(.)|([^'\"\\$*?\[]+|.)", re.S
-)
+_PIECE: Final = re.compile(r"\$'((?:[^'\\]|\\.)*)'|\$?\"((?:[^\"\\]|\\.)*)\"|'([^']*)'|\\(.)|([^'\"\\$*?\[]+|.)", re.S)
 _ANSI: Final = re.compile(
     r"\\(?:x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|([0-7]{1,3})|c(.)|(.))", re.S
 )

@@ -79,7 +79,7 @@ def program(
     check: Check | None = None,
     verbs: Mapping[str, Program] | None = None,
 ) -> Program:
-    """A record from getopt's notation: letters in `short`, words in `long`; `:` a value follows, `::` it may be joined."""
+    """A record from getopt's notation: letters in `short`, words in `long`; `:` a value follows, `::` perhaps."""
     options = {f"-{letter}": _KINDS[suffix] for letter, suffix in _LETTERS.findall(short)}
     for name in long.split():
         bare = name.rstrip(":")

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from harness_core.permissions.text import invisible
+from harness_core.permissions.text import invisible, listed
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +48,13 @@ def within(path: str, folder: str) -> bool:
 
 # -- secrets: what is not read without asking --------------------------------------------------------------------------
 
-SECRET_FOLDERS: Final = frozenset(
-    ".git .ssh .aws .azure .gnupg .kube .docker .gcloud .terraform.d .password-store .vault secrets .secrets".split()
+SECRET_FOLDERS: Final = listed(
+    ".git .ssh .aws .azure .gnupg .kube .docker .gcloud .terraform.d .password-store .vault secrets .secrets"
 )
 _TEMPLATES: Final = (".example", ".template", ".sample", ".dist", ".tmpl")
-_SOURCES: Final = frozenset(
-    "py pyi ts tsx js jsx mjs cjs go rs java kt kts rb c h cc cpp hpp cs swift scala php html css scss vue svelte "
-    "md rst adoc sql proto graphql lock".split()
+_SOURCES: Final = listed(
+    "py pyi ts tsx js jsx mjs cjs go rs java kt kts rb c h cc cpp hpp cs swift scala php html css scss vue svelte md "
+    "rst adoc sql proto graphql lock"
 )
 _SECRET_NAMES: Final = re.compile(
     r"""
@@ -62,7 +62,7 @@ _SECRET_NAMES: Final = re.compile(
   | \.(npmrc|pypirc|netrc|pgpass|my\.cnf|mylogin\.cnf|htpasswd|git-credentials|dockercfg|dockerconfigjson|boto|s3cfg)
   | \.(vault-token|terraformrc|yarnrc(\.yml)?|rclone\.conf|msmtprc|smbcredentials|esmtprc|token)
   | _netrc | shadow-? | gshadow-? | sudoers | master\.passwd | kubeconfig.* | .*_history | \.lesshst | \.viminfo
-  | .*\.(pem|key|p12|pfx|p8|jks|keystore|kdbx?|ppk|ovpn|gpg|asc|age|tfstate|tfvars|pkcs12|keytab|agekey)(\.backup|\.bak)?
+  | .*\.(pem|key|p12|pfx|p8|jks|keystore|kdbx?|ppk|ovpn|gpg|asc|age|tfstate|tfvars|pkcs12|keytab|agekey)(\.(backup|bak))?
   | id_(rsa|dsa|ecdsa|ed25519)(_sk)? | wallet\.dat | key3\.db | key4\.db | logins\.json | cookies(\.sqlite)?
   | (.*[._-])?(service[_-]?account|firebase[_-]adminsdk|client[_-]secrets?|application_default_credentials)(.*)?\.json
   | (.*[._-])?(secrets?|credentials?|passwords?|passwd|api[_-]?keys?|auth[_-]?tokens?|tokens?)(\.[a-z0-9]+)*
@@ -71,10 +71,14 @@ _SECRET_NAMES: Final = re.compile(
 )
 # Names that secrets go by, to see whether a glob could reach one.
 _SAMPLES: Final = tuple(
-    ".env .env.local .env.production .envrc .npmrc .netrc .pypirc .git-credentials .htpasswd .pgpass id_rsa id_ed25519 "
-    "id_ecdsa key.pem tls.pem server.key app.key cert.p12 secrets.yml secrets.yaml secrets.json secret.json "
-    "credentials.json credentials token terraform.tfstate prod.tfvars wallet.dat .git .ssh .aws secrets "
-    "service-account.json kubeconfig .bash_history prod.env release.jks vault.kdbx".split()
+    sorted(
+        listed(
+            ".env .env.local .env.production .envrc .npmrc .netrc .pypirc .git-credentials .htpasswd .pgpass id_rsa "
+            "id_ed25519 id_ecdsa key.pem tls.pem server.key app.key cert.p12 secrets.yml secrets.yaml secrets.json "
+            "secret.json credentials.json credentials token terraform.tfstate prod.tfvars wallet.dat .git .ssh .aws secrets "
+            "service-account.json kubeconfig .bash_history prod.env release.jks vault.kdbx"
+        )
+    )
 )
 
 

@@ -9,6 +9,7 @@ from harness_core.permissions import checks
 from harness_core.permissions.cloud import CLOUD
 from harness_core.permissions.flags import Program, program
 from harness_core.permissions.git import GIT
+from harness_core.permissions.text import listed
 from harness_core.permissions.words import Word
 
 # Policy: answers that a sane product could also give the other way.
@@ -21,8 +22,8 @@ _SUM: Final = program("bt", "binary text tag zero" + _HELP, glob=True)
 
 _FD: Final = program(
     "HIFgisapu0t:e:d:E:S:c:",
-    "hidden no-ignore no-ignore-vcs unrestricted case-sensitive ignore-case glob regex fixed-strings and: absolute-path "
-    "full-path print0 max-depth: min-depth: exact-depth: exclude: prune type: extension: size: changed-within: "
+    "hidden no-ignore no-ignore-vcs unrestricted case-sensitive ignore-case glob regex fixed-strings and: "
+    "absolute-path full-path print0 max-depth: min-depth: exact-depth: exclude: prune type: extension: size: changed-within: "
     "changed-before: color: max-results: one-file-system show-errors strip-cwd-prefix",
     "pattern",
     names=True,
@@ -82,7 +83,8 @@ PROGRAMS: Final[Mapping[str, Program]] = {
     "tail": program("c:n:qvz", "bytes: lines: quiet silent verbose zero-terminated" + _HELP, digits=True, glob=True),
     "nl": program("b:d:f:h:i:l:n:ps:v:w:", "body-numbering: number-format: number-width:" + _HELP, glob=True),
     "wc": program("cmlLw", "bytes chars lines max-line-length words total:" + _HELP, glob=True, names=True),
-    "hexdump": program("bcCdovxe:n:s:", "canonical one-byte-hex one-byte-char two-bytes-hex no-squeezing length: skip:"),
+    "hexdump": program("bcCdovxe:n:s:", "canonical one-byte-hex one-byte-char two-bytes-hex no-squeezing length: "
+                       "skip:"),
     "hd": program("bcCdovxn:s:"),
     "od": program("A:t:vN:j:w::S:bcdfilosx", "address-radix: format: output-duplicates read-bytes: skip-bytes: width::"
                   " strings::" + _HELP, glob=True),
@@ -97,8 +99,8 @@ PROGRAMS: Final[Mapping[str, Program]] = {
     "grep": program(
         "EFGPHhIiLlnoqrsTUVvwxyzZabce:A:B:C:m:",
         "extended-regexp fixed-strings basic-regexp perl-regexp regexp: ignore-case no-ignore-case invert-match "
-        "word-regexp line-regexp count color:: colour:: files-without-match files-with-matches max-count: only-matching "
-        "quiet silent no-messages byte-offset with-filename no-filename line-number initial-tab null after-context: "
+        "word-regexp line-regexp count color:: colour:: files-without-match files-with-matches max-count: "
+        "only-matching quiet silent no-messages byte-offset with-filename no-filename line-number initial-tab null after-context: "
         "before-context: context: text binary-files: exclude: exclude-dir: include: recursive line-buffered null-data "
         "label: group-separator: no-group-separator" + _HELP,
         "pattern", glob=True, digits=True, patterns="-e --regexp",
@@ -177,7 +179,8 @@ PROGRAMS: Final[Mapping[str, Program]] = {
     # the machine
     "id": program("ugGnrza", "user group groups name real zero" + _HELP, "text"),
     "whoami": program("", _HELP, "none"), "groups": program("", _HELP, "text"),
-    "hostname": program("s", "short", "none"), "arch": program("", _HELP, "none"), "tty": program("s", "silent", "none"),
+    "hostname": program("s", "short", "none"), "arch": program("", _HELP, "none"),
+    "tty": program("s", "silent", "none"),
     "uname": program("asrvmpnio", "all kernel-name nodename kernel-release kernel-version machine processor "
                      "hardware-platform operating-system" + _HELP, "none"),
     "uptime": program("ps", "pretty since" + _HELP, "none"), "nproc": program("", "all ignore:" + _HELP, "none"),
@@ -204,11 +207,10 @@ OWN: Final[Mapping[str, Callable[[Sequence[Word]], list[Word]]]] = {
 
 # Whole commands. Programs whose version the files of a project can choose (yarn, cargo, go …) are not here.
 EXACT: Final = frozenset(
-    [(name, "--version") for name in (
-        "python python3 node npm gcc g++ cc clang clang++ curl wget docker make cmake pip pip3 bash git ruby perl java "
-        "javac ls cat grep sed awk gawk find tar sort rg fd jq yq tree aws gh psql "
-        "sqlite3 rsync vim less zip"
-    ).split()]
+    [(name, "--version") for name in listed(
+        "python python3 node npm gcc g++ cc clang clang++ curl wget docker make cmake pip pip3 bash git ruby perl "
+        "java javac ls cat grep sed awk gawk find tar sort rg fd jq yq tree aws gh psql sqlite3 rsync vim less zip"
+    )]
     + [("python", "-V"), ("python3", "-V"), ("node", "-v"), ("npm", "-v"), ("java", "-version"), ("perl", "-v"),
        ("ruby", "-v"), ("openssl", "version"), ("pip", "list"), ("pip3", "list"), ("locale",), ("who",)]
 )  # fmt: skip

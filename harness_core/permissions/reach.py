@@ -13,58 +13,67 @@ from harness_core.permissions.paths import World
 from harness_core.permissions.programs import OWN, PROGRAMS
 from harness_core.permissions.readonly import look, path_fault, pieces
 from harness_core.permissions.shell import Command, read
+from harness_core.permissions.text import listed
 from harness_core.permissions.words import Word
 from harness_core.permissions.wrappers import SHELLS, STATEFUL, runs_another
 
 # For programs whose use is to write, what a rule for the program does not mean: options that run other programs, or
 # that put a file where nobody looks. GNU and git take any beginning of a long option, so a beginning counts as well.
-_LONG: Final[Mapping[str, tuple[str, ...]]] = {
-    "git": (
-        "output upload-pack receive-pack exec exec-path ext-diff textconv open-files-in-pager git-dir work-tree config "
-        "config-env namespace super-prefix bare paginate template tool extcmd smtp-server sendmail-cmd to-cmd cc-cmd "
-        "html man info web no-index output-directory reference separate-git-dir filters setup-cmd tree-filter "
+_LONG: Final[Mapping[str, frozenset[str]]] = {
+    "git": listed(
+        "output upload-pack receive-pack exec exec-path ext-diff textconv open-files-in-pager git-dir work-tree "
+        "config config-env namespace super-prefix bare paginate template tool extcmd smtp-server sendmail-cmd to-cmd "
+        "cc-cmd html man info web no-index output-directory reference separate-git-dir filters setup-cmd tree-filter "
         "index-filter msg-filter env-filter commit-filter parent-filter tag-name-filter editor strategy-option "
         "run-command unsafe-paths server-option global system file edit recurse-submodules gpg-sign trailer"
-    ).split(),
-    "tar": (
+    ),
+    "tar": listed(
         "to-command use-compress-program checkpoint-action info-script new-volume-script rsh-command rmt-command "
         "files-from absolute-names listed-incremental index-file volno-file exclude-from remove-files force-local"
-    ).split(),
-    "rsync": "rsh rsync-path temp-dir partial-dir write-batch only-write-batch read-batch log-file files-from "
-             "early-input password-file".split(),
-    "zip": "unzip-command test logfile-path temp-path".split(),
-    "curl": "config output output-dir dump-header trace trace-ascii cookie-jar netrc-file upload-file unix-socket "
-            "proxy stderr libcurl hsts alt-svc engine".split(),
-    "wget": "use-askpass execute output-file append-output output-document directory-prefix config input-file "
-            "post-file body-file rejected-log".split(),
-    "man": "pager html preprocessor config-file browser".split(),
-    "ssh": (), "scp": (), "sftp": (),
-    "make": "file makefile directory eval include-dir".split(),
-    "gcc": "wrapper specs".split(),
-    "go": "exec toolexec vettool".split(),
-    "cargo": "config manifest-path".split(),
-    "npm": "script-shell node-options prefix userconfig globalconfig".split(),
-    "pip": "config-settings global-option target root prefix".split(),
-    "docker": "volume privileged mount device pid ipc userns cap-add security-opt host config context".split(),
-    "kubectl": "kubeconfig server token as exec-command".split(),
-    "psql": "output log-file file".split(),
-    "ansible": (), "less": "lesskey-file log-file".split(), "vim": (), "nvim": (), "vi": (), "emacs": "eval load".split(),
-    "gdb": "command eval-command ex".split(), "bat": "pager config-file diff".split(), "fzf": "bind preview".split(),
-    "openssl": "engine provider config".split(), "java": (), "split": "filter".split(), "7z": (),
+    ),
+    "rsync": listed(
+        "rsh rsync-path temp-dir partial-dir write-batch only-write-batch read-batch log-file files-from early-input "
+        "password-file"
+    ),
+    "zip": listed("unzip-command test logfile-path temp-path"),
+    "curl": listed(
+        "config output output-dir dump-header trace trace-ascii cookie-jar netrc-file upload-file unix-socket proxy "
+        "stderr libcurl hsts alt-svc engine"
+    ),
+    "wget": listed(
+        "use-askpass execute output-file append-output output-document directory-prefix config input-file post-file "
+        "body-file rejected-log"
+    ),
+    "man": listed("pager html preprocessor config-file browser"),
+    "make": listed("file makefile directory eval include-dir"),
+    "gcc": listed("wrapper specs"),
+    "go": listed("exec toolexec vettool"),
+    "cargo": listed("config manifest-path"),
+    "npm": listed("script-shell node-options prefix userconfig globalconfig"),
+    "pip": listed("config-settings global-option target root prefix"),
+    "docker": listed(
+        "volume privileged mount device pid ipc userns cap-add security-opt host config context"
+    ),
+    "kubectl": listed("kubeconfig server token as exec-command"),
+    "psql": listed("output log-file file"),
+    "less": listed("lesskey-file log-file"), "emacs": listed("eval load"),
+    "gdb": listed("command eval-command ex"), "bat": listed("pager config-file diff"), "fzf": listed("bind preview"),
+    "openssl": listed("engine provider config"), "split": listed("filter"),
 }  # fmt: skip
 _SHORT: Final[Mapping[str, str]] = {
     "tar": "IFTPg", "rsync": "eT", "zip": "TO", "curl": "KoODcTx", "wget": "eoaOPi", "man": "PHCB", "ssh": "FEoJLRDW",
     "scp": "SFoJ", "sftp": "SFobBD", "make": "fCI", "docker": "vH", "kubectl": "s", "psql": "oLfc", "less": "kKoO",
     "vim": "cSsuW", "nvim": "cSsuW", "vi": "cSsuW", "gdb": "x",
 }  # fmt: skip
-_GIT_VERBS: Final = frozenset(
-    "config bisect submodule filter-branch difftool mergetool daemon upload-pack receive-pack send-email instaweb help "
-    "credential shell remote-ext remote-fd fast-import hook maintenance web--browse update-server-info".split()
+_GIT_VERBS: Final = listed(
+    "config bisect submodule filter-branch difftool mergetool daemon upload-pack receive-pack send-email instaweb "
+    "help credential shell remote-ext remote-fd fast-import hook maintenance web--browse update-server-info"
 )
 _URL: Final = re.compile(r"(https?|ssh|git|s3)://", re.I)
-_GLOBAL_GIT: Final = frozenset("--no-pager -P --no-optional-locks --version".split())
+_GLOBAL_GIT: Final = listed("--no-pager -P --no-optional-locks --version")
 _SED_SUBSTITUTE: Final = re.compile(
-    r"\s*(?:\d+(?:,(?:\d+|\$))?)?\s*s([/|#,:!])(?:(?!\1)[^\\\n]|\\[^\n])*\1(?:(?!\1)[^\\\n]|\\[^\n])*\1[gIip0-9]*\s*", re.S
+    r"\s*(?:\d+(?:,(?:\d+|\$))?)?\s*s([/|#,:!])(?:(?!\1)[^\\\n]|\\[^\n])*\1(?:(?!\1)[^\\\n]|\\[^\n])*\1[gIip0-9]*\s*",
+    re.S,
 )
 
 Decide = Callable[[Command, Sequence[str]], bool]
@@ -79,7 +88,18 @@ def beyond(part: Command, places: Sequence[int], folders: Sequence[str], world: 
     base = name.rpartition("/")[2]
     if base in STATEFUL - {"cd", "read", "eval", "exec"}:
         return f"{base} changes what later commands mean"
-    if runs_another(base) and base not in ("docker", "uv", "poetry", "pnpm", "yarn", "mise", "bundle", "pipenv", "hatch", "rye"):
+    if runs_another(base) and base not in (
+        "docker",
+        "uv",
+        "poetry",
+        "pnpm",
+        "yarn",
+        "mise",
+        "bundle",
+        "pipenv",
+        "hatch",
+        "rye",
+    ):
         return _inner(part, folders, world, decide)
     for place in places:
         if fault := _word(part.words[place], folders, world):
@@ -88,7 +108,7 @@ def beyond(part: Command, places: Sequence[int], folders: Sequence[str], world: 
 
 
 def _word(word: Word, folders: Sequence[str], world: World) -> str:
-    if word.text.casefold().startswith(("ext::", "fd::", "file:")) or "::" in word.text and "ext::" in word.text:
+    if word.text.casefold().startswith(("ext::", "fd::", "file:")) or ("::" in word.text and "ext::" in word.text):
         return f"`{word.text}` may run a program"
     for piece in pieces(word.text):
         if _URL.match(word.text) and piece != word.text:
@@ -123,11 +143,11 @@ def _dangerous(name: str, text: str) -> str:
     option = text.partition("=")[0]
     if text.startswith("--"):
         typed = option[2:]
-        if typed and any(long.startswith(typed) or typed == long for long in _LONG.get(name, ())):
+        if typed and any(long.startswith(typed) or typed == long for long in _LONG.get(name, frozenset())):
             return f"the option {option} of {name} may run a program or write"
         return ""
     bare = option[1:]
-    if bare in _LONG.get(name, ()) or set(bare) & set(_SHORT.get(name, "")):
+    if bare in _LONG.get(name, frozenset()) or set(bare) & set(_SHORT.get(name, "")):
         return f"the option {option} of {name} may run a program or write"
     return ""
 
@@ -143,8 +163,8 @@ def _git(words: Sequence[Word]) -> None:
     verb, rest = words[at].text, [word.text for word in words[at + 1 :]]
     if verb in _GIT_VERBS:
         raise Refused(f"git {verb} may run a program")
-    short = {"grep": "O", "archive": "o", "format-patch": "o", "rebase": "xi", "clone": "uc", "fetch": "", "ls-remote": "u",
-             "am": "i", "add": "ie", "commit": "eF", "tag": "F", "notes": "F", "worktree": ""}.get(verb, "")  # fmt: skip
+    short = {"grep": "O", "archive": "o", "format-patch": "o", "rebase": "xi", "clone": "uc", "ls-remote": "u",
+             "am": "i", "add": "ie", "commit": "eF", "tag": "F", "notes": "F"}.get(verb, "")  # fmt: skip
     if any(text.startswith("-") and not text.startswith("--") and set(text[1:]) & set(short) for text in rest):
         raise Refused(f"an option of git {verb} may run a program or write")
     if any(re.match(r"[a-z]+::", text) for text in rest):
@@ -205,7 +225,11 @@ def _inner(part: Command, folders: Sequence[str], world: World, decide: Decide) 
     words = part.words[at:]
     if not words or not words[0].bare or "=" in words[0].text:
         return refusal
-    return "" if decide(replace(part, words=words, redirects=(), source=" ".join(w.text for w in words)), folders) else refusal
+    return (
+        ""
+        if decide(replace(part, words=words, redirects=(), source=" ".join(w.text for w in words)), folders)
+        else refusal
+    )
 
 
 def _shell(part: Command, folders: Sequence[str], refusal: str, decide: Decide) -> str:

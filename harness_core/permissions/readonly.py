@@ -58,7 +58,9 @@ def judged(reading: Reading, world: World, allowed: Callable[[Command, Sequence[
             if not allowed(part, places[place]):
                 look(part, places[place], world, first=place == 0, only=len(reading.commands) == 1)
         except Refused as refused:
-            return Verdict("ask", f"the part {quoted(part.source)} is not known to be read-only: {refused}", part.source)
+            return Verdict(
+                "ask", f"the part {quoted(part.source)} is not known to be read-only: {refused}", part.source
+            )
     return _really(reading, world)
 
 

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from harness_core.permissions import everywhere, patterns, urls
+from harness_core.permissions.flags import Refused
 from harness_core.permissions.paths import World, covers, has_wildcard, placed, protected, unescaped, unusual, within
 from harness_core.permissions.reach import beyond
-from harness_core.permissions.readonly import Verdict, classify, folders, harmless_redirect, judged, look, moved
-from harness_core.permissions.flags import Refused
+from harness_core.permissions.readonly import Verdict, classify, harmless_redirect, judged, look, moved
 from harness_core.permissions.rule import Effect, PermissionRule
 from harness_core.permissions.shell import Command, Reading, read
-from harness_core.permissions.text import invisible
+from harness_core.permissions.text import invisible, listed
 from harness_core.types import Args, canonical
 
 Kind = Literal["bash", "path", "url", "other"]
@@ -24,16 +24,18 @@ Kind = Literal["bash", "path", "url", "other"]
 KINDS: Final[Mapping[str, Kind]] = {
     "bash": "bash", "write": "path", "edit": "path", "read": "path", "ls": "path", "webfetch": "url",
 }  # fmt: skip
-_SUBJECTS: Final[Mapping[Kind, tuple[str, ...]]] = {"bash": ("command",), "path": ("path", "file_path"), "url": ("url",)}
+_SUBJECTS: Final[Mapping[Kind, tuple[str, ...]]] = {
+    "bash": ("command",),
+    "path": ("path", "file_path"),
+    "url": ("url",),
+}
 # Arguments beside the subject that change nothing about what it means.
 _HARMLESS: Final[Mapping[Kind, frozenset[str]]] = {
     "bash": frozenset({"timeout", "description"}),
-    "path": frozenset(
-        "content old new all old_string new_string replace_all offset limit edits description".split()
-    ),
+    "path": listed("content old new all old_string new_string replace_all offset limit edits description"),
     "url": frozenset({"timeout", "description", "prompt", "max_chars", "format"}),
 }
-_PATH_KEYS: Final = frozenset("path file_path filepath file filename target destination dest notebook_path".split())
+_PATH_KEYS: Final = listed("path file_path filepath file filename target destination dest notebook_path")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,7 @@ def speaking(
 
 def unasked(rules: Sequence[PermissionRule], tool: str, args: Args, world: World) -> Verdict:
     """Whether a bash call runs without any rule: it only reads, and no deny or ask rule is left in the dark."""
-    command = _subject("bash", args)
+    command = subject_of("bash", args)
     if command is None:
         return Verdict("ask", "the arguments are not the plain ones of a command")
     if hidden := _hidden(rules, tool, command):
@@ -129,7 +131,9 @@ def strikes(rule: PermissionRule, tool: str, args: Args, world: World) -> bool:
     if kind == "url":
         found = [*_texts(args), *world.redirects]
         return any(urls.denies(rule.pattern, text, world.addresses) for text in found)
-    return _same_json(rule.pattern, args) or any(rule.pattern == text for text in args.values() if isinstance(text, str))
+    return _same_json(rule.pattern, args) or any(
+        rule.pattern == text for text in args.values() if isinstance(text, str)
+    )
 
 
 def _texts(value: object) -> list[str]:
@@ -200,7 +204,7 @@ def _allowing(
     return _allows_url(exact, scoped, args, world)
 
 
-def _subject(kind: Kind, args: Args) -> str | None:
+def subject_of(kind: Kind, args: Args) -> str | None:
     """The one subject of plain arguments; None if there is another, none, or anything that is not known."""
     keys = [key for key in _SUBJECTS[kind] if key in args]
     if len(keys) != 1 or not set(args) <= {keys[0], *_HARMLESS[kind]}:
@@ -234,7 +238,7 @@ def _allows_command(
     args: Args,
     world: World,
 ) -> PermissionRule | None:
-    command = _subject("bash", args)
+    command = subject_of("bash", args)
     if command is None:
         return None
     reading = read(command)
@@ -291,7 +295,7 @@ def _covers_part(rule: PermissionRule, part: Command, places: Sequence[str], wor
 def _allows_path(
     exact: Sequence[PermissionRule], scoped: Sequence[PermissionRule], args: Args, world: World
 ) -> PermissionRule | None:
-    found = _paths_of(args)
+    found = paths_of(args)
     if not found or any(unusual(path) for path in found):
         return None
     lexical = [placed(path, world) for path in found]
@@ -306,11 +310,11 @@ def _allows_path(
     return used[0] if all(used) else None
 
 
-def _paths_of(args: Args) -> list[str] | None:
+def paths_of(args: Args) -> list[str] | None:
     """The paths of plain arguments: one, or one per edit. None for anything else."""
     edits = args.get("edits")
     if edits is None:
-        path = _subject("path", args)
+        path = subject_of("path", args)
         return None if path is None else [path]
     if not isinstance(edits, list | tuple) or not all(isinstance(edit, Mapping) for edit in edits):
         return None
@@ -345,7 +349,7 @@ def _allows_one(pattern: str | None, path: str, world: World) -> bool:
 def _allows_url(
     exact: Sequence[PermissionRule], scoped: Sequence[PermissionRule], args: Args, world: World
 ) -> PermissionRule | None:
-    text = _subject("url", args)
+    text = subject_of("url", args)
     if text is None:
         return None
     try:

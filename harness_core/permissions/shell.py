@@ -315,4 +315,6 @@ class _Walk:
 
 
 def _named(node: Any) -> str:
-    return _NAMES.get(node.type, f"it uses {node.type.replace('_', ' ')}" if node.is_named else f"it uses `{node.type}`")
+    return _NAMES.get(
+        node.type, f"it uses {node.type.replace('_', ' ')}" if node.is_named else f"it uses `{node.type}`"
+    )

@@ -181,7 +181,7 @@ def local(host: str) -> bool:
 
 
 def allows(pattern: str | None, url: Url) -> bool:
-    """Whether an allow pattern matches: host, `*.host`, URL prefix ending in `/*`, exact URL; None for any public one."""
+    """Whether an allow pattern matches: host, `*.host`, a prefix ending in `/*`, or a URL; None for any public one."""
     try:
         if pattern is None:
             return not local(url.host)
@@ -213,7 +213,7 @@ def denies(pattern: str | None, text: str, addresses: tuple[str, ...] = ()) -> b
     """Whether a deny or ask pattern matches: a host with all below it, whatever scheme, port, path or user name."""
     if pattern is None or pattern == "":
         return True
-    if "://" in pattern and not pattern.rstrip("*").rstrip("/").count("/") == 2:
+    if "://" in pattern and pattern.rstrip("*").rstrip("/").count("/") != 2:
         return _denies_url(pattern, text)
     wanted = pattern.partition("://")[2] or pattern
     wanted = _loose_host(wanted.rstrip("*").rstrip("/"))
@@ -249,11 +249,15 @@ def _loose_host(text: str) -> str:
     return _numeric(host) or host
 
 
+def _base(number: str) -> int:
+    return 16 if number.startswith("0x") else 8 if number.startswith("0") and number != "0" else 10
+
+
 def _numeric(host: str) -> str:
     """An IPv4 address in any spelling that C libraries take, or "" if it is none."""
     parts = host.split(".")
     try:
-        numbers = [int(p, 16) if p.startswith("0x") else int(p, 8) if p.startswith("0") and p != "0" else int(p) for p in parts]
+        numbers = [int(part, _base(part)) for part in parts]
         *high, low = numbers
         if len(numbers) > 4 or any(n > 255 for n in high) or low >= 256 ** (5 - len(numbers)):
             return ""

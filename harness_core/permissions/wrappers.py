@@ -6,7 +6,9 @@ import posixpath
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-SHELLS: Final = frozenset("sh bash dash zsh ksh mksh ash fish csh tcsh rbash busybox-sh".split())
+from harness_core.permissions.text import listed
+
+SHELLS: Final = listed("sh bash dash zsh ksh mksh ash fish csh tcsh rbash busybox-sh")
 
 # How many operands come before the inner command, and which short options take a value. Where an option is not
 # known, both readings are followed: a deny rule must not miss the inner command.
@@ -15,7 +17,8 @@ _BEFORE: Final[Mapping[str, tuple[int, str]]] = {
     "ionice": (0, "cnpPu"), "timeout": (1, "ks"), "gtimeout": (1, "ks"), "time": (0, "fo"), "command": (0, ""),
     "builtin": (0, ""), "exec": (0, "a"), "xargs": (0, "aEdIiLlnPs"), "gxargs": (0, "aEdIiLlnPs"),
     "stdbuf": (0, "ioe"), "setsid": (0, ""), "flock": (1, "wE"), "chroot": (1, ""), "strace": (0, "aeoOpPsSuUEbIX"),
-    "ltrace": (0, "aeoplnsuADFS"), "unshare": (0, "SGRw"), "nsenter": (0, "tSG"), "taskset": (1, "c"), "chrt": (1, "TPD"),
+    "ltrace": (0, "aeoplnsuADFS"), "unshare": (0, "SGRw"), "nsenter": (0, "tSG"), "taskset": (1, "c"),
+    "chrt": (1, "TPD"),
     "parallel": (0, "jaNnLISD"), "systemd-run": (0, "pHMtuE"), "pkexec": (0, ""), "run0": (0, ""), "setarch": (1, ""),
     "linux64": (0, ""), "linux32": (0, ""), "prlimit": (0, ""), "firejail": (0, ""), "bwrap": (0, ""),
     "xvfb-run": (0, "efnps"), "dbus-run-session": (0, ""), "catchsegv": (0, ""), "unbuffer": (0, ""), "rlwrap": (0, ""),
@@ -32,9 +35,9 @@ _BEFORE: Final[Mapping[str, tuple[int, str]]] = {
 }  # fmt: skip
 
 # Builtins that change what later commands mean.
-STATEFUL: Final = frozenset(
+STATEFUL: Final = listed(
     "alias unalias hash enable trap source . eval exec set shopt unset export declare typeset readonly local cd pushd "
-    "popd ulimit umask bind complete mapfile readarray read builtin".split()
+    "popd ulimit umask bind complete mapfile readarray read builtin"
 )
 
 

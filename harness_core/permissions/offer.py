@@ -1,0 +1,106 @@
+"""What an approval may leave behind: the exact text, or, as a second and explicit choice, a prefix.
+
+A prefix is shown as it is stored. It is never offered for what runs other programs or talks to the network.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from harness_core.permissions.flags import Refused
+from harness_core.permissions.paths import World
+from harness_core.permissions.patterns import covered, escaped
+from harness_core.permissions.reach import beyond
+from harness_core.permissions.readonly import look
+from harness_core.permissions.rules import KINDS, paths_of, subject_of
+from harness_core.permissions.shell import Command, read
+from harness_core.permissions.text import listed
+from harness_core.permissions.wrappers import STATEFUL, runs_another
+from harness_core.types import Args, canonical
+
+# How many words name what is allowed, for programs of many verbs. Others are named by their name alone.
+_DEPTH: Final[Mapping[str, int]] = {
+    "git": 2, "npm": 2, "npm run": 3, "npm test": 2, "yarn run": 3, "pnpm run": 3, "docker": 2, "docker compose": 3,
+    "kubectl": 2, "cargo": 2, "go": 2, "make": 2, "gh": 3, "systemctl": 2, "terraform": 2, "helm": 2, "dotnet": 2,
+    "mvn": 2, "just": 2, "task": 2,
+}  # fmt: skip
+_NEVER: Final = listed(
+    "python python2 python3 pypy pypy3 node deno bun ruby perl php lua luajit tclsh wish Rscript R julia java scala "
+    "groovy swift osascript ghci erl elixir iex guile sbcl awk gawk mawk sed ed ex vi vim nvim emacs nano less more "
+    "man bc m4 gnuplot sqlite3 psql mysql mongosh redis-cli duckdb gdb lldb npx uvx bunx pipx uv poetry pnpm yarn "
+    "pipenv hatch rye bundle mise asdf direnv pip pip3 gem cpan apt apt-get brew curl wget http https xh nc ncat "
+    "netcat socat telnet ftp sftp scp ssh rsync rclone aria2c lynx w3m dig nslookup host ping whois mail sendmail aws "
+    "gcloud az bq doctl heroku vercel vault op pass gpg openssl rm rmdir mv dd shred mkfs truncate chmod chown chgrp "
+    "ln kill killall pkill mount umount crontab at batch tee find fd fdfind tar zip unzip 7z cpio ar install rename"
+)
+# Verbs that run whatever they are given, or take from or send to the network.
+_NEVER_VERBS: Final = listed(
+    "exec x dlx explore publish login token config alias run push fetch pull clone submodule bisect rebase "
+    "filter-branch difftool mergetool remote ls-remote credential install i add ci link api ssh cp debug port-forward "
+    "proxy attach"
+)
+_PLAIN: Final = re.compile(r"[a-z][a-z0-9:._-]*")
+
+
+def stored_pattern(tool: str, args: Args) -> str | None:
+    """The pattern that matches exactly this call, with its wildcards escaped; None if the arguments have no subject."""
+    kind = KINDS.get(tool, "other")
+    if kind == "other":
+        return canonical(args)
+    if kind == "path":
+        paths = paths_of(args)
+        return re.sub(r"([\\*?\[\]])", r"\\\1", paths[0]) if paths and len(paths) == 1 else None
+    subject = subject_of(kind, args)
+    return subject if kind == "url" or subject is None else escaped(subject.strip(" \t\n"))
+
+
+def offer_prefix(command: str, world: World) -> str | None:
+    """The one prefix pattern that may be offered beside the exact text; None if the command needs more, or none."""
+    offered = offer_prefixes(command, world)
+    return offered[0] if len(offered) == 1 else None
+
+
+def offer_prefixes(command: str, world: World) -> tuple[str, ...]:
+    """One prefix pattern for each part that does not run unasked anyway; () if one of them may have none."""
+    reading = read(command)
+    if reading.problem:
+        return ()
+    found: dict[str, None] = {}
+    for place, part in enumerate(reading.commands):
+        if _reads(part, world, first=place == 0):
+            continue
+        pattern = _prefix(part, world)
+        if pattern is None:
+            return ()
+        found[pattern] = None
+    return tuple(found)
+
+
+def _reads(part: Command, world: World, *, first: bool) -> bool:
+    try:
+        look(part, (world.workspace,), world, first=first)
+    except Refused:
+        return False
+    return True
+
+
+def _prefix(part: Command, world: World) -> str | None:
+    name, *rest = (word.text for word in part.words)
+    if not _PLAIN.fullmatch(name) or name in _NEVER or name in STATEFUL or (runs_another(name) and name not in _DEPTH):
+        return None
+    if part.redirects or part.negated:
+        return None
+    pair = f"{name} {rest[0]}" if rest else name
+    depth = _DEPTH.get(pair, _DEPTH.get(name, 1))
+    words = part.argv[:depth]
+    if len(words) < depth or not all(_PLAIN.fullmatch(word) for word in words):
+        return None
+    if (depth > 1 and words[-1] in _NEVER_VERBS) or (depth == 2 and words[1] in _NEVER_VERBS):
+        return None
+    pattern = " ".join((*map(escaped, words), "*"))
+    places = covered(pattern, part)
+    if places is None or beyond(part, places, (world.workspace,), world, lambda inner, folders: False):
+        return None
+    return pattern

@@ -1,0 +1,100 @@
+"""The built-in strategies: what a person is told when a command, a change of a file or a fetch is put to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from harness_core.permissions import urls
+from harness_core.permissions.paths import World, absolute, placed, protected, unusual, within
+from harness_core.permissions.rules import paths_of, subject_of, unasked
+from harness_core.session import Trace
+from harness_core.types import Args, Inspection
+
+# Where nobody says which folder is the workspace, relative paths are inside of it and absolute ones are not.
+UNNAMED: Final = World("/-/workspace", "/-/home")
+
+WorldFor = Callable[[Trace, Args], World]
+
+
+def world_of(workspace: str, home: str, found: Inspection | None, git_runs: str = "") -> World:
+    """What a tool's `inspect` saw, for judging. workspace must be a real path.
+
+    Without an inspection the paths count as looked for and not found: what rests on them asks.
+    """
+    if found is None:
+        return World(workspace, home, paths=(), git_runs=git_runs)
+    real = tuple(absolute(path, workspace) for path in found.paths)
+    return World(workspace, home, paths=real, git_runs=git_runs, addresses=found.addresses)
+
+
+def _unnamed(trace: Trace, args: Args) -> World:
+    return UNNAMED
+
+
+@dataclass(frozen=True, slots=True)
+class BashToolStrategy:
+    """Asks for every command that is not known to read only, and only inside the workspace.
+
+    world: what is known when a call is judged; the default knows no absolute path, and no symlink.
+    """
+
+    world: WorldFor = _unnamed
+    tool: str = "bash"
+
+    def evaluate(self, trace: Trace, args: Args) -> str | None:
+        """The reason to ask, or None to let the command run."""
+        try:
+            verdict = unasked(trace.rules, self.tool, args, self.world(trace, args))
+        except Exception as error:  # a fault of the gate must not become a permission
+            return f"the command could not be judged ({type(error).__name__})"
+        return None if verdict.effect == "allow" else verdict.reason
+
+
+@dataclass(frozen=True, slots=True)
+class WriteToolStrategy:
+    """Asks for every change of a file, and says what is special about it."""
+
+    tool: str = "write"
+    world: WorldFor = _unnamed
+
+    def evaluate(self, trace: Trace, args: Args) -> str | None:
+        """The reason to ask; a change never runs without a rule."""
+        paths = paths_of(args)
+        if not paths:
+            return f"{self.tool} names no plain path"
+        try:
+            return self._reason(paths, self.world(trace, args))
+        except Exception as error:  # the reason is for people; the call asks in any case
+            return f"the call could not be judged ({type(error).__name__})"
+
+    def _reason(self, paths: list[str], world: World) -> str:
+        for path in paths:
+            if fault := unusual(path):
+                return f"{self.tool} is asked about because {fault}"
+            place = placed(path, world)
+            if not within(place, world.workspace):
+                return f"{path} lies outside the workspace"
+            if protected(place[len(world.workspace) :]):
+                return f"{path} can change what programs do later"
+        return f"it changes {', '.join(paths)}"
+
+
+@dataclass(frozen=True, slots=True)
+class WebToolStrategy:
+    """Asks for every fetch, and says which host it contacts."""
+
+    tool: str = "webfetch"
+
+    def evaluate(self, trace: Trace, args: Args) -> str | None:
+        """The reason to ask; a fetch never runs without a rule."""
+        text = subject_of("url", args)
+        if text is None:
+            return f"{self.tool} names no plain URL"
+        try:
+            url = urls.canonical_url(text)
+        except urls.BadUrl as bad:
+            return str(bad)
+        where = "a private address" if urls.local(url.host) else "the network"
+        return f"it contacts {url.host}, on {where}"
