@@ -315,9 +315,10 @@ class HarnessEngine:
             try:
                 async with self.store.lease(live.session_id) as lease:
                     if lease is not None:
-                        await self._show_others(live)
-                        live.followed = None
                         journal = await self._opened(live.session_id)
+                        if live.followed or (live.since or journal.seq) < journal.seq:
+                            await self._show_others(live)
+                            live.followed = None
                         performer = Performer(self._around, journal, lease, live)
                         until = await self._steps(journal, lease, live, performer)
             except LeaseLost:
@@ -363,18 +364,16 @@ class HarnessEngine:
 
     async def _follow(self, live: Live) -> None:
         """Show the facts that another process writes, until this one gets the lease or the request has ended."""
-        if live.followed is None:
-            live.followed = await Journal.open(self.store, live.session_id, upto=live.asked_at)
+        live.followed = live.followed or await Journal.open(self.store, live.session_id, upto=live.since)
         await asyncio.sleep(FOLLOW)
         await self._show_others(live)
 
     async def _show_others(self, live: Live) -> None:
-        if live.followed is None:
-            return
-        for event in await self.store.read(live.session_id, live.followed.seq):
-            live.followed.take((event,))
+        followed = live.followed or await Journal.open(self.store, live.session_id, upto=live.since)
+        for event in await self.store.read(live.session_id, followed.seq):
+            followed.take((event,))
             if type(event).__name__ in STREAMED:
-                live.publish(event, live.followed.trace)
+                live.publish(event, followed.trace)
 
     def _told(self, session_id: str, events: tuple[Event, ...]) -> None:
         if journal := self._journals.get(session_id):

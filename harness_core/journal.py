@@ -29,6 +29,8 @@ class Journal:
         """Read the session as far as its present state needs, or its state as it was at fact `upto`."""
         journal = cls(store, session_id)
         journal.take([e for e in await store.open(session_id) if upto is None or (e.seq or 0) <= upto])
+        # Where the session was compressed after `upto`, what was before is not read, and is not news either.
+        journal.seq = max(journal.seq, upto or 0)
         journal.loaded = True
         return journal
 

@@ -21,8 +21,8 @@ class Watcher:
 
     def push(self, event: Event, trace: Trace) -> None:
         """Show an event. A stream that joins late begins with a passing RunStart all the same."""
-        if self.done:
-            return
+        if self.done or (event.seq or self.prompt_seq or 0) < (self.prompt_seq or 0):
+            return  # what was before this stream's prompt, as another stream may be shown it, is none of its request
         if isinstance(event, RunEnd) and self._still_in(trace):
             return  # the run that ended is not the one that takes up this stream's prompt
         if not self._started and not isinstance(event, RunStart):
@@ -84,6 +84,7 @@ class Live:
     def __init__(self, session_id: str) -> None:
         self.session_id = session_id
         self.watchers: list[Watcher] = []
+        self.shown = 0  # the last fact that was shown
         self.woken = True
         self.stopping: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.followed: Journal | None = None
@@ -101,6 +102,7 @@ class Live:
 
     def publish(self, event: Event, trace: Trace) -> None:
         """Show an event to everybody."""
+        self.shown = max(self.shown, event.seq or 0)
         for watcher in self.watchers:
             watcher.push(event, trace)
 
@@ -115,9 +117,10 @@ class Live:
             watcher.fail(error)
 
     @property
-    def asked_at(self) -> int | None:
-        """The first prompt that a request waits for; None if all only resume."""
-        return min((w.prompt_seq for w in self.watchers if not w.done and w.prompt_seq), default=None)
+    def since(self) -> int | None:
+        """The fact after which all is news to whoever prompted and waits; None if everybody only resumes."""
+        asked = [w.prompt_seq for w in self.watchers if not w.done and w.prompt_seq]
+        return max(min(asked), self.shown) if asked else None
 
     @property
     def watched(self) -> bool:

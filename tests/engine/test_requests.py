@@ -466,14 +466,16 @@ async def test_a_stream_that_joins_a_run_of_another_engine_follows_it_to_its_end
     await joiner.store.close()
 
 
-async def test_a_run_that_ended_before_anybody_could_follow_it_is_shown_as_it_ended(bench: Bench) -> None:
-    """The prompt is stored, another engine answers it, and only then does this one find that the session is held."""
+@pytest.mark.parametrize("held", [True, False])
+async def test_a_run_that_ended_before_anybody_could_follow_it_is_shown_as_it_ended(bench: Bench, held: bool) -> None:
+    """The prompt is stored, another engine answers it, and only then does this one look, and find the session held."""
     joiner = bench.engine(ScriptedModel("x", then="x"), store=(late := Late(bench.store.reopen())))  # type: ignore[attr-defined]
     worker = bench.engine(ScriptedModel([call("free")]), [free()], max_steps=1)
 
     async def answer_and_hold_on() -> None:
         await request(worker)
-        await holding.__aenter__()
+        if held:
+            await holding.__aenter__()
 
     holding = bench.store.lease("s")
     late.before_lease = answer_and_hold_on
@@ -481,7 +483,8 @@ async def test_a_run_that_ended_before_anybody_could_follow_it_is_shown_as_it_en
     end = only(await asyncio.wait_for(request(joiner, "hi"), FOUND), RunEnd)
 
     assert end.status == "limited"
-    await holding.__aexit__(None, None, None)
+    if held:
+        await holding.__aexit__(None, None, None)
     await joiner.close()
     await joiner.store.close()
 
@@ -497,6 +500,8 @@ async def test_two_engines_that_work_on_one_session_answer_each_prompt_once(benc
     assert ends == ["completed"] * 4
     facts = await bench.store.read("s")
     assert sum(isinstance(e, RunStart) for e in facts) == sum(isinstance(e, RunEnd) for e in facts)
+    prompts = [e.seq or 0 for e in facts if isinstance(e, Prompted)]
+    assert max(prompts) <= max(e.upto for e in facts if isinstance(e, ReasonEnd))  # no stream ended too early
     for engine in engines:
         await engine.close()
         await engine.store.close()
