@@ -460,7 +460,12 @@ async def test_a_message_that_cannot_be_stored_is_a_failure_of_the_model_and_not
     assert len(model.requests) == 3
 
 
-ODD: list[Any] = [None, "text", Inspection(preview=None), Inspection(paths=["/a"]), Inspection(paths=(1,))]  # type: ignore[arg-type,
+ODD: list[Any] = [
+    None,
+    "text",
+    Inspection(preview=None),  # type: ignore[arg-type]
+    Inspection(paths=["/a"]),  # type: ignore[arg-type]
+    Inspection(paths=(1,)),  # type: ignore[arg-type]
     Inspection(outside="yes"),  # type: ignore[arg-type]
     Inspection(digests=[b"x"]),  # type: ignore[arg-type]
 ]
