@@ -9,6 +9,7 @@ import posixpath
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 from harness_core.permissions.grammar import parse
@@ -18,6 +19,7 @@ from harness_core.permissions.wrappers import SHELLS, starts
 Argv = tuple[str | None, ...]
 
 MOST_TEXTS: Final = 300  # texts within texts that are read; beyond, the rest counts as unknown
+MOST_INNER: Final = 20  # programs in front of one command, each of which runs the next
 _WINDOW: Final = 12  # words of a raw scan that a rule can see from each place
 
 _ARGUMENTS: Final = listed(
@@ -54,6 +56,7 @@ class Found:
     opaque: str = ""
 
 
+@lru_cache(maxsize=16)  # several rules look at one command
 def commands_in(text: str) -> Found:
     """Every command that this text may run. Never raises."""
     search = _Search()
@@ -79,6 +82,7 @@ class _Search:
         self.opaque = ""
         self.texts: list[str] = []
         self.seen: set[str] = set()
+        self.done: set[Argv] = set()
         self.strings: list[str] = []  # quoted words, which a shell may be fed with
         self.shell = False  # a shell reads its input
 
@@ -126,7 +130,7 @@ class _Search:
                 self.strings.append(_plain(node).lstrip("<"))
             elif kind == "variable_assignment" and _plain(node).startswith("BASH_CMDS"):
                 self._hides("a program is given another name")
-            children = node.children
+            children = node.children if kind not in ("word", "number", "raw_string") else ()
             if kind in _LEAVES and not (children and kind in ("string", "expansion")):
                 self._leaf(node)
             pending.extend(children)
@@ -172,12 +176,22 @@ class _Search:
             self._run(tuple(argv))
 
     def _run(self, argv: Argv) -> None:
+        if argv in self.done:
+            return
+        self.done.add(argv)
+        for word in argv[1:]:
+            if word and word[0] == "-" and (match := _RUNS_VALUE.fullmatch(word)):
+                self._add(match[1])
         pending = [argv]
         seen: set[Argv] = set()
         while pending:
             current = pending.pop()
             if not current or current in seen:
                 continue
+            if len(seen) >= MOST_INNER:  # from here on, every place in it counts as the beginning of a command
+                self._hides("there are too many commands within commands")
+                self.commands.extend(argv[at : at + _WINDOW] for at in range(len(argv)))
+                return
             seen.add(current)
             self.commands.append(current)
             first = current[0]
@@ -190,9 +204,6 @@ class _Search:
 
     def _inner(self, name: str, argv: Argv) -> list[Argv]:
         """The commands that this one runs; strings that it evaluates are put aside for reading."""
-        for word in argv[1:]:
-            if word and (match := _RUNS_VALUE.fullmatch(word)):
-                self._add(match[1])
         if name in SHELLS:
             self._shell(argv)
         elif name in ("eval", "trap", "ssh", "watch", "parallel"):
@@ -266,8 +277,8 @@ class _Search:
         for word in argv:
             if word and "=!" in word:
                 self._add(word.partition("=!")[2])
-        found = [("git", *argv[at:]) for at in _verbs(argv)]
-        for inner in found:
+        found: list[Argv] = [("git", *argv[at:]) for at in _verbs(argv)[:MOST_INNER]]
+        for inner in list(found):
             if inner[1:3] in (("bisect", "run"), ("submodule", "foreach")):
                 found.append(inner[3:])
                 self._add(" ".join(word for word in inner[3:] if word))
@@ -278,7 +289,7 @@ class _Search:
 
     def _option_string(self, argv: Argv, options: Sequence[str]) -> None:
         for place, word in enumerate(argv):
-            if word is None:
+            if word is None or not word.startswith("-"):
                 continue
             exact = word in options or (
                 re.fullmatch(r"-[A-Za-z]+", word) and any(word.endswith(o[1:]) for o in options if len(o) == 2)
@@ -306,11 +317,13 @@ class _Search:
 
 def _verbs(argv: Argv) -> list[int]:
     """Where the verb of git may stand: behind its global options, some of which take a value."""
-    found, pending = [], [1]
+    found: list[int] = []
+    pending, seen = [1], set[int]()
     while pending:
         at = pending.pop()
-        if at >= len(argv) or at in found:
+        if at >= len(argv) or at in seen:
             continue
+        seen.add(at)
         word = argv[at]
         if word is not None and word.startswith("-"):
             pending.append(at + 1)
@@ -331,6 +344,8 @@ def _plain(node: Any) -> str:
 def _word(node: Any) -> str | None:
     """The word after quote removal; None if a part of it is only known when it runs."""
     text = _plain(node)
+    if node.type in ("word", "number", "raw_string"):
+        return loose(text)
     if node.type == "command_name" and node.child_count == 1:
         node = node.children[0]
     pending = [node]

@@ -62,7 +62,8 @@ _SECRET_NAMES: Final = re.compile(
   | \.(npmrc|pypirc|netrc|pgpass|my\.cnf|mylogin\.cnf|htpasswd|git-credentials|dockercfg|dockerconfigjson|boto|s3cfg)
   | \.(vault-token|terraformrc|yarnrc(\.yml)?|rclone\.conf|msmtprc|smbcredentials|esmtprc|token)
   | _netrc | shadow-? | gshadow-? | sudoers | master\.passwd | kubeconfig.* | .*_history | \.lesshst | \.viminfo
-  | .*\.(pem|key|p12|pfx|p8|jks|keystore|kdbx?|ppk|ovpn|gpg|asc|age|tfstate|tfvars|pkcs12|keytab|agekey)(\.(backup|bak))?
+  | .*\.(pem|key|p12|pfx|p8|jks|keystore|kdbx?|ppk|ovpn|gpg|asc|age)(\.(backup|bak))?
+  | .*\.(tfstate|tfvars|pkcs12|keytab|agekey)(\.(backup|bak))?
   | id_(rsa|dsa|ecdsa|ed25519)(_sk)? | wallet\.dat | key3\.db | key4\.db | logins\.json | cookies(\.sqlite)?
   | (.*[._-])?(service[_-]?account|firebase[_-]adminsdk|client[_-]secrets?|application_default_credentials)(.*)?\.json
   | (.*[._-])?(secrets?|credentials?|passwords?|passwd|api[_-]?keys?|auth[_-]?tokens?|tokens?)(\.[a-z0-9]+)*
@@ -70,15 +71,11 @@ _SECRET_NAMES: Final = re.compile(
     re.X | re.I,
 )
 # Names that secrets go by, to see whether a glob could reach one.
-_SAMPLES: Final = tuple(
-    sorted(
-        listed(
-            ".env .env.local .env.production .envrc .npmrc .netrc .pypirc .git-credentials .htpasswd .pgpass id_rsa "
-            "id_ed25519 id_ecdsa key.pem tls.pem server.key app.key cert.p12 secrets.yml secrets.yaml secrets.json "
-            "secret.json credentials.json credentials token terraform.tfstate prod.tfvars wallet.dat .git .ssh .aws secrets "
-            "service-account.json kubeconfig .bash_history prod.env release.jks vault.kdbx"
-        )
-    )
+_SAMPLES: Final = listed(
+    ".env .env.local .env.production .envrc .npmrc .netrc .pypirc .git-credentials .htpasswd .pgpass id_rsa "
+    "id_ed25519 id_ecdsa key.pem tls.pem server.key app.key cert.p12 secrets.yml secrets.yaml secrets.json "
+    "secret.json credentials.json credentials token terraform.tfstate prod.tfvars wallet.dat .git .ssh .aws "
+    "secrets service-account.json kubeconfig .bash_history prod.env release.jks vault.kdbx"
 )
 
 

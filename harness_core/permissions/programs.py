@@ -23,8 +23,8 @@ _SUM: Final = program("bt", "binary text tag zero" + _HELP, glob=True)
 _FD: Final = program(
     "HIFgisapu0t:e:d:E:S:c:",
     "hidden no-ignore no-ignore-vcs unrestricted case-sensitive ignore-case glob regex fixed-strings and: "
-    "absolute-path full-path print0 max-depth: min-depth: exact-depth: exclude: prune type: extension: size: changed-within: "
-    "changed-before: color: max-results: one-file-system show-errors strip-cwd-prefix",
+    "absolute-path full-path print0 max-depth: min-depth: exact-depth: exclude: prune type: extension: size: "
+    "changed-within: changed-before: color: max-results: one-file-system show-errors strip-cwd-prefix",
     "pattern",
     names=True,
 )
@@ -100,9 +100,9 @@ PROGRAMS: Final[Mapping[str, Program]] = {
         "EFGPHhIiLlnoqrsTUVvwxyzZabce:A:B:C:m:",
         "extended-regexp fixed-strings basic-regexp perl-regexp regexp: ignore-case no-ignore-case invert-match "
         "word-regexp line-regexp count color:: colour:: files-without-match files-with-matches max-count: "
-        "only-matching quiet silent no-messages byte-offset with-filename no-filename line-number initial-tab null after-context: "
-        "before-context: context: text binary-files: exclude: exclude-dir: include: recursive line-buffered null-data "
-        "label: group-separator: no-group-separator" + _HELP,
+        "only-matching quiet silent no-messages byte-offset with-filename no-filename line-number initial-tab null "
+        "after-context: before-context: context: text binary-files: exclude: exclude-dir: include: recursive line-buffered "
+        "null-data label: group-separator: no-group-separator" + _HELP,
         "pattern", glob=True, digits=True, patterns="-e --regexp",
     ),
     "rg": program(

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 from harness_core.permissions.grammar import MISSING, parse
 from harness_core.permissions.text import dash_like, disguised
 from harness_core.permissions.words import Unclear, Word, quoted, scan
 
+MOST_WORDS: Final = 1_000  # of a whole command; nobody reviews more
 DEEPEST: Final = 400  # levels of the tree; a chain of && is one level per part
 
 _STRUCTURE: Final = frozenset({"program", "list", "pipeline", "redirected_statement"})
@@ -96,6 +98,11 @@ def read(command: str) -> Reading:
     """Read a command. Never raises: what cannot be read has a problem."""
     if not isinstance(command, str):
         return Reading(problem="the command is not a text", parses=False)
+    return _read(command)
+
+
+@lru_cache(maxsize=64)  # rules, the read-only table and what is to be looked up all ask about one command
+def _read(command: str) -> Reading:
     if fault := disguised(command):
         return Reading(problem=fault, parses=False)
     try:
@@ -110,6 +117,11 @@ def read(command: str) -> Reading:
         return Reading(problem="the command is nested too deeply", parses=False)
     except Exception as error:  # a fault of the reader must not become a permission
         return Reading(problem=f"the command cannot be read ({type(error).__name__})", parses=False)
+
+
+def forget() -> None:
+    """Forget what was read, for measuring and for tests that take the parser away."""
+    _read.cache_clear()
 
 
 class _Found:
@@ -128,6 +140,7 @@ class _Walk:
         self.at = 0  # everything before this is accounted for
         self.between = ""  # operators and newlines since the last command
         self.negate = False
+        self.words = 0
         self.found: list[_Found] = []
 
     def read(self, root: Any) -> Reading:
@@ -280,6 +293,9 @@ class _Walk:
         if found.words and self.at == node.start_byte:
             raise Unclear("two words touch")
         self._adjoins(node.start_byte)
+        self.words += 1
+        if self.words > MOST_WORDS:
+            raise Unclear(f"the command has more than {MOST_WORDS:,} words")
         found.words.append(self._scanned(node))
         found.end = self.at
 

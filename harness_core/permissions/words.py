@@ -13,6 +13,7 @@ from typing import Final
 # Runs of characters that mean themselves to bash wherever they stand in a word, the first place excepted.
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_./+@%^:=,-]+")
 _PLAIN_WORD: Final = re.compile(r"[A-Za-z0-9_./+@%^:=,-]+(?=[ \t\n;|&]|\Z)")
+_SPECIAL: Final = re.compile(r"([*?\[])")
 _ENDS: Final = " \t\n;|&"
 _GLOB: Final = "*?["
 _AFTER_BACKSLASH: Final = "();!"  # what find and test need; other escapes only serve to hide a word
@@ -169,7 +170,7 @@ def quoted(text: str, most: int = 60) -> str:
 
 
 def _escaped(text: str) -> str:
-    return re.sub(r"([*?\[])", r"[\1]", text)
+    return _SPECIAL.sub(r"[\1]", text) if _SPECIAL.search(text) else text
 
 
 def _utf8(text: str) -> str:

@@ -1,0 +1,71 @@
+"""python -m tests.bench.permissions: what it costs to judge one command, by the cases and by the worst that fits."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+
+from harness_core.permissions import everywhere, shell
+from harness_core.permissions.paths import World
+from harness_core.permissions.rule import PermissionRule
+from harness_core.permissions.rules import check_rules
+
+CASES = Path(__file__).resolve().parents[1] / "cases" / "shell_cases.jsonl"
+WORLD = World("/ws", "/home/dev")
+DENY = (PermissionRule.deny("bash", "rm *"), PermissionRule.deny("bash", "git push *"), PermissionRule.allow("bash"))
+LENGTH = 10_000  # characters; longer commands are not read
+
+WORST = {
+    "a chain of &&": "ls && " * (LENGTH // 6 - 1) + "ls",
+    "a pipeline": "cat | " * (LENGTH // 6 - 1) + "cat",
+    "many words": "ls " + "a " * (LENGTH // 2 - 2),
+    "many globs": "ls " + "[a]*b " * (LENGTH // 6 - 2),
+    "quotes": "echo " + "'a'\"b\"" * (LENGTH // 6 - 2),
+    "subshells": "(" * (LENGTH // 2) + ")" * (LENGTH // 2),
+    "substitutions": "echo " + "$(echo " * (LENGTH // 8 - 2) + ")" * (LENGTH // 8 - 2),
+    "negations": "! " * (LENGTH // 2 - 2) + "ls",
+    "backticks": "echo " + "`a`" * (LENGTH // 3 - 3),
+    "shells in shells": "bash -c " * (LENGTH // 8 - 1) + "x",
+    "wrappers": "env " * (LENGTH // 4 - 1) + "x",
+    "strings": "echo " + '"$(a)" ' * (LENGTH // 7 - 1),
+    "unclosed": "rm '" + "a " * (LENGTH // 2 - 3),
+    "braces": "echo " + "{a" * (LENGTH // 4) + "}" * (LENGTH // 4),
+    "git options": "git " + "-c a " * (LENGTH // 5 - 1),
+}
+
+
+def milliseconds(work: Callable[[], object], times: int) -> float:
+    """The median of several runs, with nothing kept from the one before."""
+    found = []
+    for _ in range(times):
+        everywhere.commands_in.cache_clear()
+        shell.forget()
+        began = time.perf_counter()
+        work()
+        found.append((time.perf_counter() - began) * 1000)
+    return median(found)
+
+
+def main() -> None:
+    """Print the costs."""
+    commands = [json.loads(line)["command"] for line in CASES.read_text(encoding="utf-8").splitlines()]
+    for name, rules in (("no rules", ()), ("two deny rules", DENY)):
+        costs = sorted(
+            milliseconds(lambda c=c, r=rules: check_rules(r, "bash", {"command": c}, WORLD), 3) for c in commands
+        )  # type: ignore[misc]
+        last = len(costs) - 1
+        print(
+            f"{len(costs)} cases, {name}: median {median(costs):.3f} ms, 99% {costs[last * 99 // 100]:.2f}, most {costs[-1]:.2f}"
+        )
+    for name, command in WORST.items():
+        plain, denied = (
+            milliseconds(lambda c=command, r=r: check_rules(r, "bash", {"command": c}, WORLD), 3) for r in ((), DENY)
+        )  # type: ignore[misc]
+        print(f"{name:20} {len(command):6} characters: {plain:8.2f} ms, with deny rules {denied:8.2f} ms")
+
+
+if __name__ == "__main__":
+    main()
