@@ -110,12 +110,14 @@ class Inspection:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of the context, as every provider understands it."""
+    """One message of the context, as every provider understands it. summary: it stands for messages left out."""
 
+    __pydantic_config__: ClassVar[Any] = STRICT
     role: Literal["system", "user", "assistant", "tool"]
     content: str
     calls: tuple[ToolCall, ...] = ()
     call_uuid: str = ""
+    summary: bool = False
 
 
 @dataclass(frozen=True, slots=True)
