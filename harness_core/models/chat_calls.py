@@ -107,8 +107,6 @@ class CallBuilder:
         """The name so far with what this piece adds: the other half, the same again, or the whole of it."""
         if not (name and more):
             return name or more
-        if name + more in self._tools:
-            return name + more
         if name == more:
             return name
         return more if more in self._tools and more.startswith(name) else name + more

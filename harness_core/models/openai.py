@@ -58,7 +58,7 @@ class OpenAIModel:
         self._monotonic = monotonic
         self._own = client is None
         if client is None:
-            client = AsyncOpenAI(api_key=api_key or NO_KEY, base_url=base_url or OPENAI, max_retries=0)
+            client = AsyncOpenAI(api_key=api_key or NO_KEY, base_url=base_url or OPENAI)
         self._client = client
         self._asked = Asked(name, str(client.base_url), client.api_key)
 
@@ -107,7 +107,7 @@ class OpenAIModel:
                 "/chat/completions",
                 body=body,
                 cast_to=object,
-                options={"timeout": timeout, "max_retries": 0, "security": {"bearer_auth": True}},
+                options={"timeout": timeout, "max_retries": 0},  # the engine retries, by the facts on record
                 stream=True,
                 stream_cls=AsyncStream[object],
             )

@@ -338,8 +338,18 @@ ASSEMBLED: dict[str, tuple[Stream, list[tuple[str, str]]]] = {
         [("look", A)],
     ),
     "another id in every piece": (
-        deltas(piece(0, "1", "look", ""), piece(0, "2", arguments=A[:4]), piece(0, "3", arguments=A[4:])),
+        deltas(
+            piece(0, "1", "look", ""), piece(0, "2", arguments=A[:4]), piece(0, "3", arguments=A[4:]), piece(0, "4")
+        ),
         [("look", A)],
+    ),
+    "another id in every piece, and a late name": (
+        deltas(piece(0, "1", arguments=A[:4]), piece(0, "2", "look", A[4:])),
+        [("look", A)],
+    ),
+    "a second call at the same index, and its late name": (
+        deltas(piece(0, "1", "look", A), piece(0, "2", arguments=B), piece(0, "2", "write")),
+        [("look", A), ("write", B)],
     ),
     "a name in two halves": (
         deltas(piece(0, "1", "lo"), piece(0, name="ok"), piece(0, arguments=A)),
