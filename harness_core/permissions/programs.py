@@ -101,8 +101,8 @@ PROGRAMS: Final[Mapping[str, Program]] = {
         "extended-regexp fixed-strings basic-regexp perl-regexp regexp: ignore-case no-ignore-case invert-match "
         "word-regexp line-regexp count color:: colour:: files-without-match files-with-matches max-count: "
         "only-matching quiet silent no-messages byte-offset with-filename no-filename line-number initial-tab null "
-        "after-context: before-context: context: text binary-files: exclude: exclude-dir: include: recursive line-buffered "
-        "null-data label: group-separator: no-group-separator" + _HELP,
+        "after-context: before-context: context: text binary-files: exclude: exclude-dir: include: recursive "
+        "line-buffered null-data label: group-separator: no-group-separator" + _HELP,
         "pattern", glob=True, digits=True, patterns="-e --regexp",
     ),
     "rg": program(

@@ -124,6 +124,10 @@ def forget() -> None:
     _read.cache_clear()
 
 
+class Unparsed(Unclear):
+    """The parser and the text do not agree, so that nothing is known of it."""
+
+
 class _Found:
     """A simple command while it is put together."""
 
@@ -147,12 +151,12 @@ class _Walk:
         try:
             self._structure(root)
             if self.text[self.at :].strip(" \t\n"):
-                raise Unclear("something is left over that cannot be parsed")
+                raise Unparsed("something is left over that cannot be parsed")
             if not self.found:
-                raise Unclear("there is no command in it")
+                raise Unparsed("there is no command in it")
         except Unclear as unclear:
             part = self._text(self.found[-1].start, len(self.text)) if self.found else self._text(0, len(self.text))
-            return Reading(problem=str(unclear), part=quoted(part))
+            return Reading(problem=str(unclear), part=quoted(part), parses=not isinstance(unclear, Unparsed))
         return Reading(tuple(self._command(found) for found in self.found))
 
     def _text(self, start: int, end: int) -> str:
@@ -203,7 +207,7 @@ class _Walk:
         """Account for the gap up to `start`: blanks, or newlines where a command may end."""
         gap = self.text[self.at : start]
         if gap.strip(" \t\n"):
-            raise Unclear("something stands there that cannot be parsed")
+            raise Unparsed("something stands there that cannot be parsed")
         if "\n" in gap:
             self.between += "\n"
         self.at = start
@@ -234,7 +238,7 @@ class _Walk:
     def _begin(self, start: int) -> _Found:
         self._skip(start)
         if self.found and not self._separated():
-            raise Unclear("two commands are not separated")
+            raise Unparsed("two commands are not separated")
         operator = self.between.replace("\n", "") or (";" if self.between else "")
         self.found.append(_Found(start, operator if self.found else ""))
         self.found[-1].negated, self.negate, self.between = self.negate, False, ""
@@ -243,7 +247,7 @@ class _Walk:
     def _simple(self, node: Any) -> None:
         children = node.children
         if not children:
-            raise Unclear("an empty command")
+            raise Unparsed("an empty command")
         found = self._begin(node.start_byte)
         for child in children:
             if child.type in _WORDS:
@@ -253,7 +257,7 @@ class _Walk:
             else:
                 raise Unclear(_named(child))
         if not found.words:
-            raise Unclear("there is no program")
+            raise Unparsed("there is no program")
         name = found.words[0]
         if not name.bare or name.glob:
             raise Unclear("the program's name is not written plainly")
@@ -283,7 +287,7 @@ class _Walk:
         """A further word or redirect of the same command: blanks before it, and no newline."""
         gap = self.text[self.at : start]
         if gap.strip(" \t"):
-            raise Unclear("something stands there that cannot be parsed")
+            raise Unparsed("something stands there that cannot be parsed")
         if self.between:
             raise Unclear("a command goes on behind an operator")
         self.at = start

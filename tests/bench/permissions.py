@@ -16,6 +16,7 @@ from harness_core.permissions.rules import check_rules
 CASES = Path(__file__).resolve().parents[1] / "cases" / "shell_cases.jsonl"
 WORLD = World("/ws", "/home/dev")
 DENY = (PermissionRule.deny("bash", "rm *"), PermissionRule.deny("bash", "git push *"), PermissionRule.allow("bash"))
+Rules = tuple[PermissionRule, ...]
 LENGTH = 10_000  # characters; longer commands are not read
 
 WORST = {
@@ -49,22 +50,22 @@ def milliseconds(work: Callable[[], object], times: int) -> float:
     return median(found)
 
 
+def cost(command: str, rules: Rules) -> float:
+    """Milliseconds to judge this command."""
+    return milliseconds(lambda: check_rules(rules, "bash", {"command": command}, WORLD), 3)
+
+
 def main() -> None:
     """Print the costs."""
     commands = [json.loads(line)["command"] for line in CASES.read_text(encoding="utf-8").splitlines()]
-    for name, rules in (("no rules", ()), ("two deny rules", DENY)):
-        costs = sorted(
-            milliseconds(lambda c=c, r=rules: check_rules(r, "bash", {"command": c}, WORLD), 3) for c in commands
-        )  # type: ignore[misc]
-        last = len(costs) - 1
-        print(
-            f"{len(costs)} cases, {name}: median {median(costs):.3f} ms, 99% {costs[last * 99 // 100]:.2f}, most {costs[-1]:.2f}"
-        )
+    named: tuple[tuple[str, Rules], ...] = (("no rules", ()), ("two deny rules", DENY))
+    for name, rules in named:
+        costs = sorted(cost(command, rules) for command in commands)
+        late = costs[len(costs) * 99 // 100]
+        print(f"{len(costs)} cases, {name}: median {median(costs):.3f} ms, 99% {late:.2f}, most {costs[-1]:.2f}")
     for name, command in WORST.items():
-        plain, denied = (
-            milliseconds(lambda c=command, r=r: check_rules(r, "bash", {"command": c}, WORLD), 3) for r in ((), DENY)
-        )  # type: ignore[misc]
-        print(f"{name:20} {len(command):6} characters: {plain:8.2f} ms, with deny rules {denied:8.2f} ms")
+        plain, denied = cost(command, ()), cost(command, DENY)
+        print(f"{name:20} {len(command):6} characters: {plain:7.2f} ms, with deny rules {denied:7.2f} ms")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,87 @@
+"""The truth table of rules, with symlinks, redirects and addresses as facts."""
+
+from __future__ import annotations
+
+import json
+import posixpath
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness_core.permissions.paths import World
+from harness_core.permissions.rule import PermissionRule
+from harness_core.permissions.rules import check_rules
+
+CASES = Path(__file__).resolve().parents[1] / "cases"
+
+
+def rows(name: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (CASES / name).read_text(encoding="utf-8").splitlines() if line.strip()]
+
+
+def real(path: str, links: Mapping[str, str], depth: int = 0) -> str:
+    """Where a path leads when these symlinks are followed, as a kernel does it."""
+    out = ""
+    for name in path.split("/"):
+        if name == "..":
+            out = posixpath.dirname(out)
+        elif name not in ("", "."):
+            out += "/" + name
+            if out in links and depth < 20:
+                out = real(links[out], links, depth + 1)
+    return out or "/"
+
+
+def world_of(row: Mapping[str, Any]) -> World:
+    args, fs = row["args"], row.get("fs", {})
+    named = [args[key] for key in ("path", "file_path") if isinstance(args.get(key), str)]
+    named += [edit["file_path"] for edit in args.get("edits", [])]
+    workspace = fs.get("workspace", "/ws")
+    paths = [real(posixpath.join(workspace, path), fs["symlinks"]) for path in named] if fs else None
+    return World(
+        workspace,
+        fs.get("home", "/home/dev"),
+        paths=None if paths is None else tuple(paths),
+        addresses=tuple(row.get("resolved", ())),
+        redirects=tuple(row.get("redirects", ())),
+    )
+
+
+def ruled(row: Mapping[str, Any]) -> str:
+    rules = [PermissionRule(r["effect"], r["tool"], r.get("pattern")) for r in row["rules"]]
+    return check_rules(rules, row["tool"], row["args"], world_of(row)).effect
+
+
+RULES = [*rows("rule_cases.jsonl"), *rows("own_rule_cases.jsonl")]
+
+
+@pytest.mark.parametrize("expected", ["ask", "deny", "allow"])
+def test_every_row_is_ruled_as_the_table_says(expected: str) -> None:
+    table = [row for row in RULES if row["expect"] == expected]
+
+    wrong = [(row["rules"], row["args"], ruled(row), row["why"]) for row in table if ruled(row) != expected]
+
+    assert len(table) >= 70
+    assert wrong == []
+
+
+def test_the_order_of_rules_never_matters() -> None:
+    wrong = [row for row in RULES if ruled({**row, "rules": row["rules"][::-1]}) != row["expect"]]
+
+    assert wrong == []
+
+
+def test_a_rule_with_an_unknown_effect_only_ever_leaves_things_as_they_are() -> None:
+    for row in RULES:
+        odd = {"effect": "permit", "tool": row["tool"]}
+        assert ruled({**row, "rules": [odd, *row["rules"]]}) == row["expect"]
+
+
+def test_a_further_allow_rule_never_overcomes_a_deny_and_a_further_deny_never_widens() -> None:
+    for row in RULES:
+        with_all = ruled({**row, "rules": [*row["rules"], {"effect": "allow", "tool": "*"}]})
+        denied = ruled({**row, "rules": [*row["rules"], {"effect": "deny", "tool": "*"}]})
+        assert (row["expect"] == "deny") <= (with_all == "deny")
+        assert denied == "deny"

@@ -1,0 +1,142 @@
+"""Random commands, and what bash really makes of those that are allowed."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness_core.permissions.paths import World
+from harness_core.permissions.readonly import classify
+from harness_core.permissions.rule import PermissionRule
+from harness_core.permissions.rules import check_rules
+from harness_core.permissions.shell import read
+from tests.core.test_shell_cases import SHELL
+
+BASH = shutil.which("bash") or ""
+SEED = 20_261
+STRINGS = 12_000  # that are judged
+RUNS = 150  # of those that are allowed, that are run
+
+# Pieces of commands, chosen so that something dangerous is always near.
+PIECES = [
+    *"ls cat head grep find sort echo printf test true git sed awk tr wc uniq diff date cd [ ] : xxd cut".split(),  # noqa: SIM905
+    *"touch touch touch permcase permcase x README.md src src/main.py a.txt *.md * ? -n -l -la -o -exec -delete".split(),  # noqa: SIM905
+    "{}", "\\;", "--", "-", "status", "log", "'", '"', "'a b'", '"a b"', "\\", "\\\\", "$(", ")", "`", "$'", '$"', "${", "}",
+    "{", "(", "&&", "||", ";", "|", "&", "|&", "\n", ">", "<", ">>", "2>", "/dev/null", "2>&1", "<<", "<<<", "<(", "#", "!",
+    " ", " ", " ", " ", " ", "  ", "\t", "\r", "=", "x=1", "~", ",", "..", "{a,b}", "@{1}", "HEAD@{1}", "1", "0", "'touch x'",
+    '"touch x"', "$(touch x)", "`touch x`", "%s", "%n", "'{print $1}'", "'1p'", "1p", "-e", "-v", "then", "do", "fi", "done",
+    "e", "\u00a0", "\u200b", "é", "!!", "^", "[a]", "-print", "\\(", "\\)", "\\!", "eval", "exec", "env", "xargs", "-f", "\\\n",
+]  # fmt: skip
+
+
+def random_commands(number: int) -> Iterator[str]:
+    chance = random.Random(SEED)
+    plain = ["ls", "echo", "cat", "grep", "printf", "true", "test"]
+    for _ in range(number):
+        pieces = [chance.choice(PIECES) for _ in range(chance.randint(1, 9))]
+        glue = chance.choice(["", " ", " ", " "])
+        yield chance.choice([*plain, ""]) + " " + glue.join(pieces)
+
+
+@pytest.fixture
+def sandbox(tmp_path: Path) -> Path:
+    """A small workspace with file names that look like options, and programs that leave a mark when they run."""
+    workspace, programs = tmp_path / "ws", tmp_path / "bin"
+    (workspace / "src").mkdir(parents=True)
+    programs.mkdir()
+    for name in ("README.md", "a.txt", "x", "src/main.py", "-delete", "-exec", "--output=pwned", "-o"):
+        (workspace / name).write_text("1 b c\nfoo\n", encoding="utf-8")
+    for name in ("touch", "permcase", "sh", "rm", "e", "a"):
+        (programs / name).write_text(f"#!{BASH}\n: > '{tmp_path}/mark-{name}'\n", encoding="utf-8")
+        (programs / name).chmod(0o755)
+    for name in "ls cat head grep find sort git sed awk tr wc uniq diff date cut".split():  # noqa: SIM905
+        if real := shutil.which(name):
+            (programs / name).symlink_to(real)
+    return tmp_path
+
+
+def run(command: str, sandbox: Path) -> None:
+    environment = {"PATH": str(sandbox / "bin"), "HOME": str(sandbox), "GIT_OPTIONAL_LOCKS": "0", "PAGER": "cat"}
+    subprocess.run(
+        [BASH, "--noprofile", "--norc", "-c", "--", command],
+        cwd=sandbox / "ws",
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        timeout=20,
+        check=False,
+    )
+
+
+def files(folder: Path) -> list[str]:
+    return sorted(os.path.join(place, name) for place, _, names in os.walk(folder) for name in names)
+
+
+@pytest.mark.skipif(not BASH, reason="there is no bash")
+def test_nothing_that_is_allowed_runs_another_program_or_writes_a_file(sandbox: Path) -> None:
+    world = World(str(sandbox / "ws"))
+    allowed = [command for command in random_commands(STRINGS) if classify(command, world).effect == "allow"]
+    dangerous = [command for command in allowed if any(word in command for word in ("touch", "permcase", ">", "rm"))]
+    before = files(sandbox)
+
+    for command in dict.fromkeys([*dangerous, *allowed][:RUNS]):
+        run(command, sandbox)
+        assert files(sandbox) == before, command
+
+    assert len(dangerous) > 20, "the pieces never came near anything dangerous"
+
+
+@pytest.mark.skipif(not BASH, reason="there is no bash")
+def test_decoded_words_are_the_words_that_bash_sees(tmp_path: Path) -> None:
+    commands = [row["command"] for row in SHELL] + list(random_commands(STRINGS // 2))
+    parts = [part for command in commands for part in read(command).commands]
+    parts = [part for part in parts if not part.redirects and not part.negated and part.words[0].text != "["]
+    sources = list(dict.fromkeys(part.source for part in parts))
+    script = "set -f; argv() { printf '%s\\0' \"$#\" \"$@\"; }\n"
+    script += "".join(f"argv {source}\n" for source in sources)
+
+    done = subprocess.run(
+        [BASH, "--noprofile", "--norc"], input=script.encode(), cwd=tmp_path, capture_output=True, timeout=30, check=True
+    )
+
+    found = done.stdout.decode().split("\0")
+    by_source = {part.source: part.argv for part in parts}
+    at = 0
+    for source in sources:
+        count = int(found[at])
+        assert tuple(found[at + 1 : at + 1 + count]) == by_source[source], source
+        at += 1 + count
+    assert len(sources) > 800
+
+
+texts = st.lists(st.sampled_from(PIECES), max_size=14).map(" ".join) | st.text(max_size=60)
+RULES = (
+    PermissionRule.allow("bash", "npm run test *"), PermissionRule.allow("bash"), PermissionRule.deny("bash", "touch *"),
+    PermissionRule.ask("bash", "permcase *"),
+)  # fmt: skip
+
+
+@settings(max_examples=400, deadline=None)
+@given(texts)
+def test_no_text_makes_the_gate_raise_or_the_default_allow_touch(text: str) -> None:
+    assert classify(text, World("/ws")).effect in ("allow", "ask")
+    ruled = check_rules(RULES, "bash", {"command": text}, World("/ws"))
+    if text.strip().startswith(("touch ", "touch\n")):
+        assert ruled.effect == "deny"
+
+
+@settings(max_examples=300, deadline=None)
+@given(texts.filter(lambda text: "\0" not in text))
+def test_a_command_that_is_denied_by_itself_is_denied_in_front_of_and_behind_anything(text: str) -> None:
+    for command in (f"touch q\n{text}", f"{text}\ntouch q\n", f"({text}\n) ; touch q"):
+        ruled = check_rules(RULES, "bash", {"command": command}, World("/ws"))
+        assert ruled.effect != "allow", command
