@@ -84,10 +84,10 @@ def one_line(seen: str, most: int, heaviest: int | None = None) -> str:
 
 
 def shown_call(task: HITLTask) -> Shown:
-    """What a task would do: the preview with the short arguments that do not stand in it, or all arguments."""
+    """What a task would do: the preview with the short arguments that it does not tell, or all arguments."""
     if not task.preview:
         return shown_args(task.args)
-    brief = {key: value for key, value in task.args.items() if _is_brief(value) and str(value) not in task.preview}
+    brief = {key: value for key, value in task.args.items() if key not in task.covers and _is_brief(value)}
     above, below = shown_args(brief), shown(task.preview)
     return Shown(
         f"{above.text}\n{below.text}" if brief else below.text,

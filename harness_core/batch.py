@@ -184,6 +184,7 @@ def _task(state: CallState, args: Args, reason: str, run: Run, policy: Policy, n
         agent=policy.agent,
         preview=found.preview if found else "",
         preview_kind=found.preview_kind if found else "text",
+        covers=found.covers if found else (),
         expires_at=now + expiry.seconds if expiry else None,
     )
 

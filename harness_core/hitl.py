@@ -27,6 +27,7 @@ class HITLTask:
 
     args: a snapshot, as shown. comment: why it asks. kind: "approve", or "unknown" for a call that was started and
     whose end nobody saw. expires_at: seconds since the epoch, None for never.
+    covers: the arguments that the preview tells in full.
     may_always: whether an allow rule would let the same call through (not so when a rule or a hook asked).
     """
 
@@ -44,6 +45,7 @@ class HITLTask:
     preview_kind: Literal["text", "diff"] = "text"
     expires_at: float | None = None
     may_always: bool = False
+    covers: tuple[str, ...] = ()
 
     @property
     def short_id(self) -> str:

@@ -15,7 +15,7 @@ from harness_core.errors import ToolFailed
 from harness_core.ports import ToolContext
 from harness_core.tools.clip import short
 from harness_core.tools.confined import Place, contents, existing, folder, in_thread, inside, replace, resolved
-from harness_core.tools.diff import unified
+from harness_core.tools.diff import DIFF_CHARS, unified
 from harness_core.tools.spec import tool
 from harness_core.types import Args, Inspection
 
@@ -237,7 +237,11 @@ def _foreseen(workspace: Path, path: str, change: Callable[[bytes | None], str])
     except ToolFailed as error:
         return Inspection(paths=seen.paths, problem=str(error))
     digest = ABSENT if current is None else hashlib.sha256(current).hexdigest()
-    return Inspection(_preview(current, after, seen.paths[0]), "diff", seen.paths, digests=(digest,))
+    preview = _preview(current, after, seen.paths[0])
+    if len(preview) > DIFF_CHARS:  # a diff that was cut must not stand for the call: the arguments themselves do
+        return Inspection(paths=seen.paths, digests=(digest,))
+    told = ("content", "old", "new", *(("path",) if os.path.normpath(path) == seen.paths[0] else ()))
+    return Inspection(preview, "diff", seen.paths, digests=(digest,), covers=told)
 
 
 def _preview(current: bytes | None, after: str, path: str) -> str:

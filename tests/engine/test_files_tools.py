@@ -294,7 +294,11 @@ async def test_a_new_file_is_written_with_its_folders(workspace: Path, context: 
     result = await write.run(args, context)
 
     assert found == Inspection(
-        "--- /dev/null\n+++ b/a/b/c.txt\n@@ -0,0 +1,2 @@\n+one\n+two\n", "diff", ("a/b/c.txt",), digests=(ABSENT,)
+        "--- /dev/null\n+++ b/a/b/c.txt\n@@ -0,0 +1,2 @@\n+one\n+two\n",
+        "diff",
+        ("a/b/c.txt",),
+        digests=(ABSENT,),
+        covers=("content", "old", "new", "path"),
     )
     assert result == ToolResult("Created a/b/c.txt: 2 lines, 8 bytes.")
     assert (workspace / "a" / "b" / "c.txt").read_text() == "one\ntwo\n"
@@ -487,3 +491,19 @@ def test_the_tools_import_without_the_engine():
     assert (
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "5 False\n"
     )
+
+
+async def test_a_diff_that_would_have_to_be_cut_does_not_stand_for_the_call(workspace: Path, context: ToolContext):
+    found = await write.inspect({"path": "a.txt", "content": "x" * DIFF_CHARS}, context)
+
+    assert (found.preview, found.covers, found.digests) == ("", (), (ABSENT,))
+
+
+async def test_a_path_through_a_link_is_not_told_by_the_diff_alone(workspace: Path, context: ToolContext):
+    (workspace / "real.txt").write_text("old\n")
+    (workspace / "link.txt").symlink_to("real.txt")
+
+    found = await write.inspect({"path": "link.txt", "content": "new\n"}, context)
+
+    assert found.paths == ("real.txt",)
+    assert "path" not in found.covers
