@@ -29,7 +29,7 @@ class LeaseLost(StoreError):
 
 
 ModelErrorKind = Literal[
-    "auth", "unknown_model", "unreachable", "rate_limited", "overflow", "server", "bad_reply", "timeout"
+    "auth", "unknown_model", "unreachable", "rate_limited", "overflow", "server", "bad_reply", "timeout", "refused"
 ]
 
 # Another attempt can cure these; the others need a person, or a shorter context.

@@ -135,7 +135,7 @@ class Asked:
         if status == 408:
             return "timeout", self.timed_out().args[0]
         if 0 < status < 500:
-            return "server", f"{self.host} refused the request (HTTP {status}).{quoted}"
+            return "refused", f"{self.host} refused the request (HTTP {status}).{quoted}"
         return "server", f"The model's server {self.host} failed{f' (HTTP {status})' if status else ''}.{quoted}"
 
     def _not_found(self, said: Complaint) -> str:

@@ -631,7 +631,7 @@ async def test_a_wrong_path_says_to_look_at_the_address() -> None:
         (refusal(429, "Request too large for x on tokens per minute: Limit 9, Requested 10"), "overflow", "too long"),
         (refusal(413, ""), "overflow", "too long"),
         (Whole(413, "<html><h1>413 Request Entity Too Large</h1></html>"), "overflow", "too long"),
-        (refusal(400, "tools[0].function.parameters: bad schema"), "server", r"\(HTTP 400\)\. It says: tools"),
+        (refusal(400, "tools[0].function.parameters: bad schema"), "refused", r"\(HTTP 400\)\. It says: tools"),
         (refusal(500, "boom"), "server", r"failed \(HTTP 500\)\. It says: boom"),
         (Whole(502, "<html>Bad gateway</html>", content_type="text/html"), "server", r"failed \(HTTP 502\)\.$"),
         (Whole(503, ""), "server", r"failed \(HTTP 503\)\.$"),
