@@ -32,7 +32,8 @@ class Pages:
         user = self._who(request.query.get("as", ""))
         number = request.query.get("number", "0")
         reader = Reader(self._world, user, request.query.get("epoch", ""), int(number) if number.isdecimal() else 0)
-        socket = web.WebSocketResponse(heartbeat=rules.PAGE_HEARTBEAT_SECONDS, timeout=1.0)
+        # On one machine there is nothing to win by compressing.
+        socket = web.WebSocketResponse(heartbeat=rules.PAGE_HEARTBEAT_SECONDS, timeout=1.0, compress=False)
         await socket.prepare(request)
         self._open.add(socket)
         # Hello first: whatever is answered or told afterwards is for a page that knows who it acts as.
