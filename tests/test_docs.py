@@ -55,10 +55,15 @@ def test_every_tool_that_writes_has_a_stance() -> None:
         "write": {"path": "a", "content": "b"},
         "edit": {"path": "a", "old": "b", "new": "c"},
         "bash": {"command": "ls"},
+        "glob": {"pattern": "**/*.py"},
+        "grep": {"pattern": "def "},
+        "webfetch": {"url": "https://example.com/"},
+        "todo": {"items": [{"text": "a"}]},
     }
     for name, tool in BUILTIN.items():
         args = samples[name]  # a new tool needs a sample here, and so somebody who thinks about it
         assert tool.check(args) == ""
         assert tool.subject(args)
-        assert tool.read_only(args) == (name in ("read", "ls"))
-        assert tool.repeatable(args) == (name in ("read", "ls"))
+        reads = name in ("read", "ls", "glob", "grep", "todo")
+        assert tool.read_only(args) == reads
+        assert tool.repeatable(args) == (reads or name == "webfetch")

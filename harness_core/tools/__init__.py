@@ -9,12 +9,18 @@ from typing import Final
 from harness_core.errors import ConfigError
 from harness_core.ports import Tool
 from harness_core.tools.files import edit, ls, read, write
+from harness_core.tools.glob import glob
+from harness_core.tools.grep import grep
 from harness_core.tools.shell import bash
+from harness_core.tools.todo import todo
+from harness_core.tools.web import webfetch
 
 # In an agent's tool list this name is no tool: it says that people may be asked.
 HITL_MARKER: Final = "hitl"
 
-BUILTIN: Final[Mapping[str, Tool]] = MappingProxyType({t.spec.name: t for t in (read, write, edit, ls, bash)})
+BUILTIN: Final[Mapping[str, Tool]] = MappingProxyType(
+    {t.spec.name: t for t in (read, write, edit, ls, glob, grep, bash, webfetch, todo)}
+)
 
 
 def tool_table(names_or_tools: Iterable[str | Tool]) -> tuple[Tool, ...]:

@@ -73,7 +73,9 @@ async def grep(
 
 def _compiled(pattern: str, ignore_case: bool) -> Any:
     if not pattern or len(pattern) > REGEX_CHARS or "\n" in pattern:
-        raise ToolFailed(f"The pattern must be one line of at most {REGEX_CHARS:,} characters; lines are matched alone.")
+        raise ToolFailed(
+            f"The pattern must be one line of at most {REGEX_CHARS:,} characters; lines are matched alone."
+        )
     options = re2.Options()
     options.case_sensitive = not ignore_case
     options.log_errors = False

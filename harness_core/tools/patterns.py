@@ -1,11 +1,12 @@
 """Paths matched by patterns with `*`, `**`, `?`, `[…]` and `{a,b}`, folder by folder.  Pure.
 
-A walk asks at each folder which parts of the pattern may come next, so that it enters only folders that can hold a match;
-the parts are counted, never guessed again, so that no pattern takes longer than its length times the path's.
+A walk asks at each folder which parts of the pattern may come next, and so enters only folders that can hold a match.
+The parts are counted, never guessed again: no pattern takes longer than its length times the path's.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Final
@@ -55,19 +56,29 @@ class PathPattern:
 
 
 def path_pattern(text: str, *, anywhere: bool = False) -> PathPattern:
-    """Read a pattern relative to a folder. anywhere: one without a slash matches at any depth, as in grep's `--include`.
+    """Read a pattern relative to a folder.
 
+    anywhere: one without a slash matches at any depth, as grep's `--include` does.
     Raises ToolFailed, in words for the model.
     """
     if not text or len(text) > PATTERN_CHARS or "\0" in text:
         raise ToolFailed(f"The pattern is empty, longer than {PATTERN_CHARS} characters, or holds a NUL character.")
     alternatives = []
     for spelling in _spelled(text):
-        parts = tuple(part for part in spelling.split("/") if part not in ("", "."))
+        parts = _without_repeats(part for part in spelling.split("/") if part not in ("", "."))
         if spelling.startswith(("/", "~")) or ".." in parts or not parts:
             raise ToolFailed(f"{short(text)} is not relative to a folder. Give the folder as path, and no .. or ~.")
-        alternatives.append(("**", *parts) if anywhere and "/" not in spelling else parts)
+        alternatives.append(_without_repeats(("**", *parts)) if anywhere and "/" not in spelling else parts)
     return PathPattern(tuple(alternatives))
+
+
+def _without_repeats(parts: Iterable[str]) -> tuple[str, ...]:
+    """`**/**` says no more than `**`, and would cost more at every step."""
+    kept: list[str] = []
+    for part in parts:
+        if part != "**" or kept[-1:] != ["**"]:
+            kept.append(part)
+    return tuple(kept)
 
 
 def _fits(name: str, part: str) -> bool:

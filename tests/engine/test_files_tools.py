@@ -489,7 +489,7 @@ def test_the_tools_import_without_the_engine():
     code = "import sys, harness_core.tools as t; print(len(t.BUILTIN), 'harness_core.engine' in sys.modules)"
 
     assert (
-        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "5 False\n"
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "9 False\n"
     )
 
 
