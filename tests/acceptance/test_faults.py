@@ -207,4 +207,7 @@ async def test_a_card_that_was_deleted_does_not_keep_the_answer_waiting(tmp_path
         await desk.say(f"!approve {card['text'].rpartition('#')[2][:6]}", thread=ts)
 
         await desk.answer(ts, "done")
+        await desk.settled()
         assert desk.cards(ts) == []
+        posts = await desk.bot.presenter.posts(desk.session(ts))
+        assert posts.upto == await desk.bot.store.last_seq(desk.session(ts))  # nothing more is tried
