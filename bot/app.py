@@ -95,7 +95,7 @@ class Bot:
         self.book.home = self.us.home
         self.directory = Directory(self.api, self.us, self.clock.monotonic)
         self.presenter = Presenter(
-            self.store, self.api, self.directory, self.book, self.clock, self.us.home, self.engine.spec
+            self.store, self.api, self.directory, self.book, self.clock, self.us, self.engine.spec
         )
         self.inbox = Inbox(self.engine, self.presenter, self.directory, self.book, self.api)
         self._socket = self._listening()

@@ -9,59 +9,33 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Final
 
 from bot import ids
-from bot.blocks import answer_messages, card_message, notice_message
+from bot.blocks import card_message
+from bot.drafts import Draft, drafts, stands
 from bot.edits import edit_form
-from bot.facts import Posted, PostIntended, Reacted, Rendered, show
-from bot.ids import Thread, thread_of
-from bot.pace import Urgency
+from bot.facts import Posted, PostIntended, Rendered, show
+from bot.ids import Identity, Thread, thread_of
+from bot.moods import Moods
 from bot.people import Directory
 from bot.posts import Post, Posts, card_id
 from bot.settings import SettingsBook
 from bot.slack_api import SlackApi, SlackRefused, SlackUnreachable
 from bot.story import Story, Withdrawn, told
-from bot.view import Answer, Card, Waiting
+from bot.view import Card, Waiting
 from bot.words import WITHDRAWN
 from harness_core.errors import HarnessError, NewerFormat, StoreError
 from harness_core.events import Event
 from harness_core.ports import Clock, SessionStore, ToolSpec
-from harness_core.types import canonical, digest
 
 log = logging.getLogger(__name__)
 
-CALM: Final = 1.0  # seconds that a mood must last before it becomes a reaction: a quick run needs none
 RETRY: Final = 3.0  # seconds until another look, after Slack failed or while another process renders
 REMEMBERED: Final = 1_000  # sessions whose posts are kept in memory
-MARK: Final = "harness_post"
 GONE: Final = frozenset({"message_not_found", "cant_update_message"})
-
-
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """A message as it should stand in the thread."""
-
-    post: str
-    message: Mapping[str, Any]
-    urgency: Urgency
-    card: Card | None = None
-
-    @property
-    def marked(self) -> Mapping[str, Any]:
-        """The message with what it can be found again by. A text comes back from Slack as another text: links are
-        marked, emoji are named, and two answers may say the same. Everybody in the workspace can read the mark.
-        """
-        if self.card:
-            return self.message  # its block_id names it
-        return {**self.message, "metadata": {"event_type": MARK, "event_payload": {"post": self.post}}}
-
-    @property
-    def digest(self) -> str:
-        """The same for the same picture: a card's message is drawn for revision 0, whichever stands there."""
-        return digest(canonical(self.message))
 
 
 class Presenter:
@@ -74,16 +48,15 @@ class Presenter:
         directory: Directory,
         settings: SettingsBook,
         clock: Clock,
-        home: str,
+        us: Identity,
         spec: Callable[[str], ToolSpec | None],
     ) -> None:
         self._store, self._api, self._directory, self._settings = store, api, directory, settings
-        self._clock, self._home, self._spec = clock, home, spec
+        self._clock, self._us, self._spec = clock, us, spec
         self._dirty: set[str] = set()
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._posts: dict[str, Posts] = {}
-        self._moods: dict[str, Mapping[str, str]] = {}
-        self._moody: dict[str, asyncio.Task[None]] = {}
+        self._moods = Moods(api, clock, self._reactions, self._note, self.wake)
         self._looking_up: set[asyncio.Task[None]] = set()
         self._forget = store.changed(self._changed)
 
@@ -92,7 +65,7 @@ class Presenter:
     def wake(self, session_id: str) -> None:
         """Look at the session soon. At most one look at a time; further wakes join the next."""
         thread = thread_of(session_id)
-        if thread is None or thread.home != self._home:
+        if thread is None or thread.home != self._us.home:
             return
         self._dirty.add(session_id)
         if session_id not in self._tasks:
@@ -116,7 +89,8 @@ class Presenter:
     async def close(self) -> None:
         """Stop rendering; what is missing is rendered by whoever starts next."""
         self._forget()
-        tasks = [*self._tasks.values(), *self._moody.values(), *self._looking_up]
+        await self._moods.close()
+        tasks = [*self._tasks.values(), *self._looking_up]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -195,10 +169,9 @@ class Presenter:
             for post, says in story.says.items():
                 if isinstance(says, Withdrawn):
                     await self._tell(session_id, thread, post, says)
-        settled = await self._reacted(session_id, story)
+        settled = await self._moods.settled(session_id, story.prompt_ts, story.mood)
         if story.over and whole and settled and story.seq > posts.upto and session_id not in self._dirty:
             await self._note(session_id, Rendered(story.seq))
-            self._moods.pop(session_id, None)
         return True
 
     async def _completed(self, story: Story) -> Story:
@@ -270,7 +243,7 @@ class Presenter:
     async def _found(self, thread: Thread, draft: Draft) -> str:
         """The ts of a message that was intended and perhaps posted; "" if it is not in the thread."""
         for message in reversed(await self._api.replies(thread.channel, thread.ts)):
-            if _is(message, draft):
+            if stands(draft, message, self._us.bot_id):
                 return str(message.get("ts", ""))
         return ""
 
@@ -281,72 +254,8 @@ class Presenter:
         await self._note(session_id, PostIntended(post, ""), key=f"intent:{post}")
         await self._api.whisper(thread.channel, says.by, WITHDRAWN, thread.ts)
 
-    # -- reactions -----------------------------------------------------------------------------------------------------
-
-    async def _reacted(self, session_id: str, story: Story) -> bool:
-        """Whether the prompts show the mood; if not, they will, once it has lasted. Only the newest run's has one."""
-        shown = (await self.posts(session_id)).reactions
-        moods = {ts: "" for ts, name in shown.items() if name}
-        if story.prompt_ts:
-            moods[story.prompt_ts] = story.mood
-        self._moods[session_id] = moods
-        if all(shown.get(ts, "") == mood for ts, mood in moods.items()):
-            return True
-        if session_id not in self._moody:
-            self._moody[session_id] = asyncio.create_task(self._react(session_id), name=f"mood {session_id}")
-        return False
-
-    async def _react(self, session_id: str) -> None:
-        """A mood that passes quickly costs no call, and no mood ever keeps a card waiting."""
-        try:
-            if any(self._moods[session_id].values()):
-                await self._clock.sleep(CALM)
-            for ts, mood in self._moods.get(session_id, {}).items():
-                await self._change(session_id, ts, mood)
-        except HarnessError as error:  # a reaction is decoration
-            log.warning("no reaction: %s", error)
-            return
-        finally:
-            del self._moody[session_id]
-        self.wake(session_id)
-
-    async def _change(self, session_id: str, ts: str, mood: str) -> None:
-        thread, shown = thread_of(session_id), (await self.posts(session_id)).reactions.get(ts, "")
-        if thread is None or shown == mood:
-            return
-        try:
-            if shown:
-                await self._api.react(thread.channel, ts, shown, add=False)
-            if mood:
-                await self._api.react(thread.channel, ts, mood, add=True)
-        except SlackRefused as refused:  # it would again, and nothing must wait for a decoration
-            log.warning("no reaction: %s", refused)
-        await self._note(session_id, Reacted(ts, mood))
+    async def _reactions(self, session_id: str) -> Mapping[str, str]:
+        return (await self.posts(session_id)).reactions
 
     async def _note(self, session_id: str, fact: Event, *, key: str | None = None) -> None:
         await self._store.append(show(session_id), replace(fact, at=self._clock.now()), key=key)
-
-
-def drafts(story: Story) -> Sequence[Draft]:
-    """The messages of a story, in the order in which they belong into the thread."""
-    made: list[tuple[int, Draft]] = []
-    for mark, card in story.cards.items():
-        made.append((story.since[mark], Draft(card_id(mark), card_message(card), Urgency.CARD, card)))
-    for post, one in story.says.items():
-        if isinstance(one, Answer):
-            parts = enumerate(answer_messages(one), start=1)
-            made += [(story.since[post], Draft(f"{post}:{n}", part, Urgency.ANSWER)) for n, part in parts]
-        elif not isinstance(one, Withdrawn):
-            made.append((story.since[post], Draft(post, notice_message(one), Urgency.ANSWER)))
-    return [draft for _, draft in sorted(made, key=lambda item: item[0])]
-
-
-def _is(message: Mapping[str, Any], draft: Draft) -> bool:
-    """Whether a message of the thread is this draft: a card by its block_id, a text by its mark."""
-    if not (message.get("bot_id") or message.get("app_id")):
-        return False
-    if draft.card is None:
-        return bool(message.get("metadata") == draft.marked["metadata"])
-    blocks = message.get("blocks")
-    names = [ids.card_named(str(block.get("block_id", ""))) for block in blocks] if isinstance(blocks, list) else []
-    return any(name is not None and draft.card.task.fingerprint.startswith(name[0]) for name in names)

@@ -38,7 +38,10 @@ FLOORS: Final = (
     Floor("bot: the command line, the demo", "bot.__main__ bot.demo"),
     Floor("bot: where the parts are put together", "bot.app"),
     Floor("bot: a Slack in this process, for app alone", "bot.local.*"),
-    Floor("bot: what reacts", "bot.listeners.* bot.inbox bot.commands bot.presenter bot.threads bot.web"),
+    Floor(
+        "bot: what reacts",
+        "bot.listeners.* bot.inbox bot.commands bot.presenter bot.drafts bot.moods bot.threads bot.web",
+    ),
     Floor("bot: people and settings as they are now", "bot.people bot.settings bot.check"),
     Floor("bot: what talks to Slack", "bot.slack_api bot.pace"),
     Floor("bot: what was shown", "bot.posts bot.facts", pure=True),
