@@ -161,7 +161,8 @@ def _block(number: int, field: Field) -> Block:
     block: Block = {
         "type": "input",
         "block_id": _block_id(number),
-        "optional": field.kind in ("text", "json") or not field.required,
+        # Slack marks what may be empty as optional. A text that must be there and holds something must go on to.
+        "optional": not field.required or (field.kind == "text" and not field.value),
         "label": kit.plain(label),
         "element": element,
     }
