@@ -1,4 +1,4 @@
-"""Takes the README's pictures: `python -m tests.browser.pictures`.  The real bot, the practice model, a real browser."""
+"""Takes the README's pictures: `python -m tests.browser.pictures`.  The real bot, a real browser."""
 
 from __future__ import annotations
 
