@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from harness_core.permissions.flags import Given, Refused
+from harness_core.permissions.paths import secret
 from harness_core.permissions.text import listed
 from harness_core.permissions.words import Word
 
@@ -109,6 +110,9 @@ def yq(what: Given) -> None:
     """As jq; any operand may be the expression."""
     if not what.operands or any(_JQ_BANNED.search(operand.text) for operand in what.operands):
         raise Refused("this expression may read the environment or other files")
+    first = what.operands[0].text
+    if (len(what.operands) == 1 or first.startswith(".env")) and secret(first):
+        raise Refused(f"{first} is read if there is such a file, and may hold secrets")
 
 
 def tar(words: Sequence[Word]) -> Paths:
@@ -231,8 +235,10 @@ def ps(words: Sequence[Word]) -> Paths:
     texts = [word.text for word in words]
     if any(word.glob for word in words):
         raise Refused("a glob may become an option of ps")
-    if len(texts) == 1 and re.fullmatch(r"[auxfjlwhT]+", texts[0]):
-        return []
+    if texts and re.fullmatch(r"[auxfjlwhT]+", texts[0]):
+        if all(re.fullmatch(r"--sort=[\w,+%-]+|--no-headers?|--forest", text) for text in texts[1:]):
+            return []
+        raise Refused("options of two kinds of ps are mixed")
     at = 0
     while at < len(texts):
         if texts[at] in ("-o", "-eo", "-p", "-u", "-C", "--ppid") and at + 1 < len(texts):

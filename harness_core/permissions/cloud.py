@@ -42,7 +42,7 @@ def _bucket(what: Given) -> None:
 
 
 _UNIT: Final = program("aln:", "no-pager all type: state: failed plain no-legend full user", "text", check=_names)
-_LIST: Final = program("aqln:f:s", "all quiet latest no-trunc filter: size digests", "none")
+_LIST: Final = program("aqln:f:s", "all quiet latest no-trunc filter: format: size digests", "none")
 _GET: Final = program(
     "n:Al:o:w", "namespace: all-namespaces selector: output: show-labels no-headers sort-by: field-selector:", "text",
     check=_kinds,

@@ -122,12 +122,16 @@ class _Search:
             kind = node.type
             if kind == "command":
                 self._command(node)
+            elif kind == "redirected_statement":
+                self._redirected(node)
             elif kind in ("declaration_command", "unset_command", "test_command"):
                 self._keyword(node)
             elif kind == "raw_string":
                 self._raw(node, raw_too)
-            elif kind in ("heredoc_body", "herestring_redirect"):
-                self.strings.append(_plain(node).lstrip("<"))
+            elif kind == "heredoc_body":
+                self.strings.append(_plain(node))
+            elif kind == "herestring_redirect":
+                self.strings.append(loose(_plain(node).removeprefix("<<<").strip()))
             elif kind == "variable_assignment" and _plain(node).startswith("BASH_CMDS"):
                 self._hides("a program is given another name")
             children = node.children if kind not in ("word", "number", "raw_string") else ()
@@ -163,7 +167,21 @@ class _Search:
     def _keyword(self, node: Any) -> None:
         self.commands.append(tuple(_plain(node).split()[:_WINDOW]))
 
-    def _command(self, node: Any) -> None:
+    def _redirected(self, node: Any) -> None:
+        """Words behind a redirect belong to the program; the grammar counts them to the redirect."""
+        body = node.child_by_field_name("body")
+        while body is not None and body.type in ("list", "pipeline", "negated_command") and body.children:
+            body = body.children[-1]
+        words = [
+            _word(child)
+            for redirect in node.children
+            if redirect.type in ("file_redirect", "herestring_redirect", "heredoc_redirect")
+            for child in [c for c in redirect.children if c.type in _ARGUMENTS][1 if redirect.type[0] == "f" else 0 :]
+        ]
+        if words and body is not None and body.type == "command":
+            self._command(body, words)
+
+    def _command(self, node: Any, further: Sequence[str | None] = ()) -> None:
         argv: list[str | None] = []
         for child in node.children:
             if child.type == "command_name":
@@ -173,7 +191,7 @@ class _Search:
                 if child.type == "string" and argv[-1] and " " in argv[-1]:
                     self.strings.append(argv[-1])
         if argv:
-            self._run(tuple(argv))
+            self._run((*argv, *further))
 
     def _run(self, argv: Argv) -> None:
         if argv in self.done:

@@ -20,7 +20,7 @@ _DIFF: Final = (
     "word-diff-regex: color-words:: color-moved:: no-renames find-renames:: find-copies:: find-copies-harder check "
     "full-index binary abbrev:: diff-filter: pickaxe-all pickaxe-regex text ignore-space-change ignore-all-space "
     "ignore-blank-lines ignore-space-at-eol ignore-cr-at-eol unified: inter-hunk-context: function-context exit-code "
-    "quiet no-ext-diff no-textconv ignore-submodules:: submodule:: no-prefix minimal patience histogram "
+    "quiet no-ext-diff no-textconv no-prefix minimal patience histogram "
     "diff-algorithm: compact-summary cached staged merge-base patch-with-stat cc combined-all-paths reverse"
 )
 _DIFF_SHORT: Final = "puzRabwWsU:M::C::B::S:G:mcrt"
@@ -73,7 +73,7 @@ _VERBS: Final[Mapping[str, Program]] = {
     "log": program(_LOG_SHORT, _LOG, digits=True, check=_formatted),
     "show": program(_LOG_SHORT, _LOG, digits=True, check=_formatted),
     "whatchanged": program(_LOG_SHORT, _LOG, digits=True, check=_formatted),
-    "shortlog": program(_LOG_SHORT.replace("c", "") + "ce", _LOG + " summary email group:", check=_formatted),
+    "shortlog": program("snecEPFiL:S:G:", _LOG + " summary email group:", check=_formatted),
     "diff": program(_DIFF_SHORT, _DIFF, check=_formatted),
     "diff-tree": program(_DIFF_SHORT, _DIFF + " root no-commit-id pretty:: always", check=_formatted),
     "diff-index": program(_DIFF_SHORT, _DIFF),

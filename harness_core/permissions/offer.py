@@ -38,7 +38,7 @@ _NEVER: Final = listed(
 # Verbs that run whatever they are given, or take from or send to the network.
 _NEVER_VERBS: Final = listed(
     "exec x dlx explore publish login token config alias run push fetch pull clone submodule bisect rebase "
-    "filter-branch difftool mergetool remote ls-remote credential install i add ci link api ssh cp debug port-forward "
+    "filter-branch difftool mergetool remote ls-remote credential install i ci link api ssh cp debug port-forward "
     "proxy attach"
 )
 _PLAIN: Final = re.compile(r"[a-z][a-z0-9:._-]*")
@@ -97,6 +97,8 @@ def _prefix(part: Command, world: World) -> str | None:
     words = part.argv[:depth]
     if len(words) < depth or not all(_PLAIN.fullmatch(word) for word in words):
         return None
+    if words[-1] == "add" and name != "git":
+        return None  # of a package
     if (depth > 1 and words[-1] in _NEVER_VERBS) or (depth == 2 and words[1] in _NEVER_VERBS):
         return None
     pattern = " ".join((*map(escaped, words), "*"))

@@ -156,23 +156,30 @@ def _program(wanted: str, word: str | None) -> Match:
 
 
 def _rest(wanted: Sequence[str], words: Sequence[str | None]) -> Match:
-    """A star for a word stands for any number of them here."""
-    if not wanted:
-        return "yes"
-    if wanted[0] == _STAR:
-        found: Match = "no"
-        for at in range(len(words) + 1):
-            found = _most(found, _rest(wanted[1:], words[at:]))
-            if found == "yes":
-                break
-        return found
-    if not words:
-        return "no"
-    first = words[0]
-    if first is None:
-        return _least("maybe", _most(_rest(wanted[1:], words[1:]), "maybe"))
-    one: Match = "yes" if _expression(wanted[0]).fullmatch(first) else _by_glob(wanted[0], first)
-    return one if one == "no" else _least(one, _rest(wanted[1:], words[1:]))
+    """A star for a word stands for any number of them here; a word that is not known may be several."""
+    reached: dict[int, Match] = {0: "yes"}
+    hidden = False
+    for word in wanted:
+        if word == _STAR:
+            first = min(reached)
+            sure = min((at for at, how in reached.items() if how == "yes"), default=len(words) + 1)
+            reached = {at: "yes" if at >= sure else "maybe" for at in range(first, len(words) + 1)}
+            continue
+        following: dict[int, Match] = {}
+        for at, how in reached.items():
+            if at >= len(words):
+                continue
+            given = words[at]
+            if given is None:
+                hidden = True
+                continue
+            one: Match = "yes" if _expression(word).fullmatch(given) else _by_glob(word, given)
+            if one != "no":
+                following[at + 1] = _least(how, one)
+        if not following:
+            return "maybe" if hidden else "no"
+        reached = following
+    return "yes" if "yes" in reached.values() else "maybe"
 
 
 def _by_glob(wanted: str, word: str) -> Match:
@@ -182,7 +189,3 @@ def _by_glob(wanted: str, word: str) -> Match:
 
 def _least(one: Match, other: Match) -> Match:
     return "no" if "no" in (one, other) else "maybe" if "maybe" in (one, other) else "yes"
-
-
-def _most(one: Match, other: Match) -> Match:
-    return "yes" if "yes" in (one, other) else "maybe" if "maybe" in (one, other) else "no"

@@ -69,12 +69,21 @@ _GIT_VERBS: Final = listed(
     "config bisect submodule filter-branch difftool mergetool daemon upload-pack receive-pack send-email instaweb "
     "help credential shell remote-ext remote-fd fast-import hook maintenance web--browse update-server-info"
 )
+_PAGERS: Final = listed("less more vi vim nvim view ex emacs nano")
 _URL: Final = re.compile(r"(https?|ssh|git|s3)://", re.I)
 _GLOBAL_GIT: Final = listed("--no-pager -P --no-optional-locks --version")
 _SED_SUBSTITUTE: Final = re.compile(
     r"\s*(?:\d+(?:,(?:\d+|\$))?)?\s*s([/|#,:!])(?:(?!\1)[^\\\n]|\\[^\n])*\1(?:(?!\1)[^\\\n]|\\[^\n])*\1[gIip0-9]*\s*",
     re.S,
 )
+
+# Package managers with verbs that run any program. npm's own `run` names a script of the project, and is none of them.
+_RUNNERS: Final[Mapping[str, frozenset[str]]] = {
+    "uv": listed("run tool"), "poetry": listed("run"), "pipenv": listed("run"), "hatch": listed("run"),
+    "rye": listed("run"), "mise": listed("exec x"), "bundle": listed("exec"), "pnpm": listed("exec dlx"),
+    "yarn": listed("exec dlx"), "npm": listed("exec x explore"), "direnv": listed("exec"), "conda": listed("run"),
+    "bun": listed("x"), "nix": listed("run shell develop"), "go": listed("run"), "cargo": listed("run"),
+}  # fmt: skip
 
 Decide = Callable[[Command, Sequence[str]], bool]
 
@@ -86,20 +95,11 @@ def beyond(part: Command, places: Sequence[int], folders: Sequence[str], world: 
     """
     name = part.words[0].text
     base = name.rpartition("/")[2]
-    if base in STATEFUL - {"cd", "read", "eval", "exec"}:
+    if base in STATEFUL - {"cd", "eval", "exec"}:
         return f"{base} changes what later commands mean"
-    if runs_another(base) and base not in (
-        "docker",
-        "uv",
-        "poetry",
-        "pnpm",
-        "yarn",
-        "mise",
-        "bundle",
-        "pipenv",
-        "hatch",
-        "rye",
-    ):
+    if len(part.words) > 1 and part.words[1].text in _RUNNERS.get(base, frozenset()):
+        return _runner(part, folders, decide)
+    if runs_another(base) and base not in _RUNNERS and base != "docker":
         return _inner(part, folders, world, decide)
     for place in places:
         if fault := _word(part.words[place], folders, world):
@@ -132,7 +132,7 @@ def _options(name: str, part: Command, folders: Sequence[str], world: World) -> 
     except Refused as refused:
         return str(refused)
     for word in words:
-        if word.text.startswith("-") and (fault := _dangerous(name, word.text)):
+        if word.text.startswith(("-", "+")) and (fault := _dangerous(name, word.text)):
             return fault
     if name == "tar" and words and not words[0].text.startswith("-") and set(words[0].text) & set(_SHORT["tar"]):
         return "an option of tar runs a program"
@@ -140,6 +140,8 @@ def _options(name: str, part: Command, folders: Sequence[str], world: World) -> 
 
 
 def _dangerous(name: str, text: str) -> str:
+    if text.startswith("+"):
+        return f"`{text}` is a command of {name}" if name in _PAGERS else ""
     option = text.partition("=")[0]
     if text.startswith("--"):
         typed = option[2:]
@@ -230,6 +232,15 @@ def _inner(part: Command, folders: Sequence[str], world: World, decide: Decide) 
         if decide(replace(part, words=words, redirects=(), source=" ".join(w.text for w in words)), folders)
         else refusal
     )
+
+
+def _runner(part: Command, folders: Sequence[str], decide: Decide) -> str:
+    words = part.words[2:]
+    if words and words[0].bare and not words[0].text.startswith("-"):
+        inner = replace(part, words=words, redirects=(), source=" ".join(word.text for word in words))
+        if decide(inner, folders):
+            return ""
+    return f"what {part.words[0].text} {part.words[1].text} runs is not allowed by itself"
 
 
 def _shell(part: Command, folders: Sequence[str], refusal: str, decide: Decide) -> str:

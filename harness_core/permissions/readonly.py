@@ -89,7 +89,7 @@ def folders(reading: Reading, world: World) -> list[tuple[str, ...]]:
     if target is None:
         return [here for _ in reading.commands]
     places: list[tuple[str, ...]] = [here]
-    certain = True
+    certain = not reading.commands[0].negated
     for part in reading.commands[1:]:
         certain = certain and part.joined in ("&&", "|")
         places.append((target,) if certain else (*here, target))
@@ -101,12 +101,17 @@ def moved(reading: Reading, world: World) -> str | None:
     words = reading.commands[0].words
     if words[0].text != "cd" or len(words) != 2 or words[1].glob:
         return None
+    if len(reading.commands) > 1 and reading.commands[1].joined == "|":
+        return None  # in a pipeline it moves nobody else
     target = absolute(words[1].text, world.workspace)
     return None if target == world.workspace else target
 
 
 def needs(reading: Reading, world: World) -> Needs:
-    """What to look up for a command: every word that may be a path inside the workspace."""
+    """What to look up for a command: every word that may be a path inside the workspace, and names no secret.
+
+    Other words are judged by their looks: as text, or as a path that is not read unasked.
+    """
     if reading.problem:
         return Needs()
     paths: dict[str, None] = {}
@@ -117,7 +122,8 @@ def needs(reading: Reading, world: World) -> Needs:
                 if word.glob:
                     globs[posixpath.join(folder, word.pattern)] = None
                 for text in pieces(word.text):
-                    if within(absolute(text, folder), world.workspace):
+                    path = absolute(text, folder)
+                    if within(path, world.workspace) and not secret(path[len(world.workspace) :]):
                         paths[posixpath.join(folder, text)] = None
     git = any(posixpath.basename(word.text) == "git" for part in reading.commands for word in part.words)
     return Needs(tuple(paths), tuple(globs), git)

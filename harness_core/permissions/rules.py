@@ -70,13 +70,18 @@ def speaking(
     """The first rule of this effect that speaks about the call; None if none does.
 
     All rules are needed, also to allow: several may allow one compound command, and a deny rule that cannot see what a
-    command will run keeps every allow rule from it. An allow rule is not found for a call that cannot be judged.
+    command will run keeps every allow rule from it. An allow rule is not found for a call that cannot be judged; a
+    deny rule that fails at it speaks when asked about "ask".
     """
     mine = [rule for rule in rules if rule.effect == effect and names(rule, tool)]
+    if effect == "deny":
+        return next((rule for rule in mine if _struck(rule, tool, args, world) == "yes"), None)
+    if effect == "ask":
+        denying = [rule for rule in rules if rule.effect == "deny" and names(rule, tool)]
+        found = (rule for rule in denying if _struck(rule, tool, args, world) == "unknown")
+        return next((rule for rule in mine if _struck(rule, tool, args, world) != "no"), None) or next(found, None)
     if not mine:
         return None
-    if effect != "allow":
-        return next((rule for rule in mine if strikes(rule, tool, args, world)), None)
     try:
         return _allowing(rules, mine, tool, args, world)
     except Exception:  # no permission comes of a fault
@@ -105,8 +110,6 @@ def names(rule: PermissionRule, tool: str) -> bool:
         return True
     flags = re.I if wide else 0
     wanted, given = (name.split("__") for name in (rule.tool, tool))
-    if wide and "*" in rule.tool and _star("*".join(wanted), "__".join(given), re.I):
-        return True
     return len(wanted) == len(given) and all(_star(one, other, flags) for one, other in zip(wanted, given, strict=True))
 
 
@@ -115,6 +118,13 @@ def _star(pattern: str, name: str, flags: int) -> bool:
 
 
 # -- deny and ask ------------------------------------------------------------------------------------------------------
+
+
+def _struck(rule: PermissionRule, tool: str, args: Args, world: World) -> Literal["yes", "no", "unknown"]:
+    try:
+        return "yes" if strikes(rule, tool, args, world) else "no"
+    except Exception:  # what a rule cannot judge is put to a person, whether it denies or asks
+        return "unknown"
 
 
 def strikes(rule: PermissionRule, tool: str, args: Args, world: World) -> bool:
@@ -340,7 +350,7 @@ def _allows_one(pattern: str | None, path: str, world: World) -> bool:
     below = path[len(world.workspace) :] if within(path, world.workspace) else path
     if protected(below):
         return False
-    return within(path, world.workspace) if pattern is None else covers(pattern, path, world, wide=False)
+    return pattern is None or covers(pattern, path, world, wide=False)
 
 
 # URLs

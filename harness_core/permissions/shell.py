@@ -322,9 +322,9 @@ class _Walk:
             fd = self.text[children[0].start_byte : children[0].end_byte]
             self.at = children[0].end_byte
             children = children[1:]
-        if len(children) != 2 or children[1].type not in _WORDS:
+        if len(children) < 2 or children[1].type not in _WORDS:
             raise Unclear(_named(children[0]) if len(children) == 1 else "a redirect that is not plain")
-        operator, target = children
+        operator, target, *further = children
         if operator.start_byte != self.at or (fd and not fd.isdigit()):
             raise Unclear("a redirect that is not plain")
         self.at = operator.end_byte
@@ -332,6 +332,10 @@ class _Walk:
         word = self._scanned(target)
         self.found[-1].redirects.append(Redirect(fd, operator.type, word))
         self.found[-1].end = self.at
+        for argument in further:  # to the grammar they belong to the redirect, to bash they are the program's
+            if argument.type not in _WORDS or not self.found[-1].words or self.found[-1].words[0].text == "[":
+                raise Unclear("a redirect that is not plain")
+            self._word(argument)
 
 
 def _named(node: Any) -> str:

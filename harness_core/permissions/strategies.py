@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from harness_core.permissions import urls
-from harness_core.permissions.paths import World, absolute, placed, protected, unusual, within
+from harness_core.permissions.paths import World, absolute, placed, protected, secret, unusual, within
 from harness_core.permissions.rules import paths_of, subject_of, unasked
 from harness_core.session import Trace
 from harness_core.types import Args, Inspection
@@ -79,6 +79,31 @@ class WriteToolStrategy:
             if protected(place[len(world.workspace) :]):
                 return f"{path} can change what programs do later"
         return f"it changes {', '.join(paths)}"
+
+
+@dataclass(frozen=True, slots=True)
+class ReadToolStrategy:
+    """Asks for files that may hold secrets, or that lie outside the workspace; other files are read unasked."""
+
+    tool: str = "read"
+    world: WorldFor = _unnamed
+
+    def evaluate(self, trace: Trace, args: Args) -> str | None:
+        """The reason to ask, or None to let it be read."""
+        try:
+            world = self.world(trace, args)
+            paths = [args[key] for key in ("path", "file_path") if key in args] or ["."]
+            if any(unusual(path.rstrip("/") or "/") for path in paths):
+                return f"{self.tool} names no plain path"
+            places = [placed(path, world) for path in paths]
+        except Exception as error:  # a fault of the gate must not become a permission
+            return f"the call could not be judged ({type(error).__name__})"
+        for place in (*places, *(world.paths or ())):
+            if not within(place, world.workspace):
+                return f"{place} lies outside the workspace"
+            if secret(place[len(world.workspace) :]):
+                return f"{place} may hold secrets"
+        return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,11 +120,11 @@ def _path(rest: str) -> tuple[str, str]:
     path, mark, query = rest.partition("?")
     path = path or "/"
     lowered = path.casefold()
-    if re.search(r"%(2f|5c|00|25)", lowered):
-        raise BadUrl("the path holds an encoded slash, backslash or percent sign")
+    if re.search(r"%(25)*(2f|5c|00)|%25(25)*2e", lowered):
+        raise BadUrl("the path holds an encoded slash, backslash or dot")
     segments = lowered.replace("%2e", ".").split("/")
-    if "." in segments or ".." in segments or "" in segments[1:-1]:
-        raise BadUrl("the path holds dots or empty parts that are taken away")
+    if "." in segments or ".." in segments:
+        raise BadUrl("the path holds dots that are taken away")
     if ";" in path and ".." in path:
         raise BadUrl("the path holds parameters with dots")
     return path, mark + query

@@ -47,7 +47,9 @@ def test_hardly_any_command_that_only_reads_asks() -> None:
     assert len(asked) <= ALLOWED_MISSES * len(reads)
 
 
-@pytest.mark.parametrize("command", ["ls \ud800", "cat \udcff", "", " ", "\n", "\0", "ls\ufffe", "a" * 100_000, "'" * 9_999])
+@pytest.mark.parametrize(
+    "command", ["ls \ud800", "cat \udcff", "", " ", "\n", "\0", "ls\ufffe", "a" * 100_000, "'" * 9_999]
+)
 def test_no_text_raises_and_what_cannot_be_read_asks(command: str) -> None:
     assert classify(command, WORLD).effect == "ask"
     assert check_rules((PermissionRule.allow("bash"),), "bash", {"command": command}, WORLD).effect == "ask"
