@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import unicodedata
+import re
 from ipaddress import IPv4Address, IPv6Network, ip_address, ip_network
 from typing import Final
 
@@ -88,14 +88,20 @@ def fetchable(text: str) -> str:
         raise ValueError("the address must begin with http:// or https:// and name a host")
     if url.raw_user is not None or url.raw_password is not None:
         raise ValueError("an address with a user name or password is not fetched")
-    if _disguised(url.host or "") or _disguised(host):
+    if _written(text).lower() not in (host, url.host) or _disguised(host):
         raise ValueError("the host is written in an unusual way; write it plainly")
     return text
 
 
+def _written(text: str) -> str:
+    """The host as it is written, whatever a parser makes of it."""
+    authority = re.split("[/?#]", text.partition("://")[2], maxsplit=1)[0]
+    return re.sub(r":\d*$", "", authority).strip("[]")
+
+
 def _disguised(host: str) -> bool:
-    """Whether a host may be taken for another: full-width letters, escapes, a number that stands for an address."""
-    if "%" in host or unicodedata.normalize("NFKC", host) != host:
+    """Whether a host is no plain name: an address with a zone, or a number that stands for an address."""
+    if "%" in host:
         return True
     last = host.removesuffix(".").rpartition(".")[2]
     if not (last.isdecimal() or last.lower().startswith("0x")):
