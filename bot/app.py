@@ -7,6 +7,7 @@ import hashlib
 import logging
 import re
 from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Self
@@ -90,32 +91,36 @@ class Bot:
                 register_secret(secret)
 
     async def start(self) -> None:
-        """Find out who we are, take up what is unfinished, and listen."""
-        self.us = await self._identity()
-        self.book.home = self.us.home
-        self.directory = Directory(self.api, self.us, self.clock.monotonic)
-        self.presenter = Presenter(
-            self.store, self.api, self.directory, self.book, self.clock, self.us, self.engine.spec
-        )
-        self.inbox = Inbox(self.engine, self.presenter, self.directory, self.book, self.api)
-        self._socket = self._listening()
-        await self.engine.start()
-        self._recovery = asyncio.create_task(self.presenter.recover())
-        await self._socket.connect_async()  # type: ignore[no-untyped-call]
+        """Find out who we are, take up what is unfinished, and listen. If it cannot, nothing is left open."""
+        async with AsyncExitStack() as ending:
+            if self._own_store:
+                ending.push_async_callback(self.store.close)
+            if aclose := getattr(self.model, "aclose", None):
+                ending.push_async_callback(aclose)
+            ending.push_async_callback(self.api.close)
+            self.us = await self._identity()
+            self.book.home = self.us.home
+            self.directory = Directory(self.api, self.us, self.clock.monotonic)
+            self.presenter = Presenter(
+                self.store, self.api, self.directory, self.book, self.clock, self.us, self.engine.spec
+            )
+            ending.push_async_callback(self.presenter.close)
+            ending.push_async_callback(self.engine.close)
+            self.inbox = Inbox(self.engine, self.presenter, self.directory, self.book, self.api)
+            ending.push_async_callback(self.inbox.close)
+            await self.engine.start()
+            ending.push_async_callback(_cancelled, asyncio.create_task(self.presenter.recover()))
+            # Left to itself, the client asks for ever with a token that Slack refuses, and tells nobody.
+            address = await self._socket_address()
+            socket = self._listening()
+            socket.client.wss_uri = address
+            ending.push_async_callback(socket.close_async)
+            await socket.connect_async()  # type: ignore[no-untyped-call]
+            self._ending = ending.pop_all()
 
     async def stop(self) -> None:
         """Stop listening first, then working, then showing."""
-        await self._socket.close_async()  # type: ignore[no-untyped-call]
-        self._recovery.cancel()
-        await asyncio.gather(self._recovery, return_exceptions=True)
-        await self.inbox.close()
-        await self.engine.close()
-        await self.presenter.close()
-        await self.api.close()
-        if aclose := getattr(self.model, "aclose", None):
-            await aclose()
-        if self._own_store:
-            await self.store.close()
+        await self._ending.aclose()
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -130,10 +135,22 @@ class Bot:
         app = us.app_id or await self.api.app_of(us.bot_id)
         return replace(us, app_id=app)
 
+    async def _socket_address(self) -> str:
+        api = SlackApi(self.slack.app_token, self.slack.api_url)
+        try:
+            return await api.socket_address()
+        finally:
+            await api.close()
+
     def _listening(self) -> AsyncSocketModeHandler:
         app = bolt_app(self.slack.bot_token, self.slack.api_url, self.us, self.inbox)
         web_client = AsyncWebClient(token=self.slack.app_token, base_url=self.slack.api_url)
         return AsyncSocketModeHandler(app, self.slack.app_token, web_client=web_client)
+
+
+async def _cancelled(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
 
 
 def identity(reply: object) -> Identity:

@@ -163,9 +163,7 @@ class Presenter:
             posts = await self.posts(session_id)
             story = told(session_id, await self._store.read(session_id, posts.upto))
             story = await self._completed(story)
-            whole = True
-            for draft in drafts(story):
-                whole = await self._shown(session_id, thread, draft) and whole
+            whole = await self._drawn(session_id, thread, story)
             for post, says in story.says.items():
                 if isinstance(says, Withdrawn):
                     await self._tell(session_id, thread, post, says)
@@ -203,16 +201,21 @@ class Presenter:
         spec = self._spec(card.task.tool_name)
         return spec is not None and edit_form(card, spec.schema) is not None
 
-    async def _shown(self, session_id: str, thread: Thread, draft: Draft) -> bool:
-        """Whether a message stands as it should. One that Slack refuses does not keep the others waiting."""
-        try:
-            await self._show(session_id, thread, draft)
-        except SlackRefused as refused:
-            log.error("%s of session %s cannot be shown: %s", draft.post, session_id, refused)
-            return False
-        return True
+    async def _drawn(self, session_id: str, thread: Thread, story: Story) -> bool:
+        """Whether every message stands as it should. One that Slack refuses does not keep the others waiting."""
+        whole = True
+        for draft in drafts(story):
+            try:
+                asked = await self._show(session_id, thread, draft)
+            except SlackRefused as refused:
+                log.error("%s of session %s cannot be shown: %s", draft.post, session_id, refused)
+                whole, asked = False, True
+            if asked and session_id in self._dirty:
+                return False  # Slack takes its time: what changed meanwhile must not wait for all the rest
+        return whole
 
-    async def _show(self, session_id: str, thread: Thread, draft: Draft) -> None:
+    async def _show(self, session_id: str, thread: Thread, draft: Draft) -> bool:
+        """Post or update a message if it differs from what stands. Whether Slack was asked for anything."""
         posts = await self.posts(session_id)
         post, wanted = posts.by_id.get(draft.post), draft.digest
         if post is None:
@@ -222,12 +225,13 @@ class Presenter:
                 post = Post(post.digest, ts)
                 await self._note(session_id, Posted(draft.post, post.digest, ts))
         elif post.digest == wanted:
-            return
+            return False
         if post is None or not post.ts:
             ts = await self._api.post(thread.channel, thread.ts, draft.marked, draft.urgency)
             await self._note(session_id, Posted(draft.post, wanted, ts))
         elif post.digest != wanted:
             await self._update(session_id, thread, draft, post, wanted)
+        return True
 
     async def _update(self, session_id: str, thread: Thread, draft: Draft, post: Post, wanted: str) -> None:
         revision = post.revision + 1
