@@ -71,6 +71,7 @@ _EVENTS = [
     "ToolCallStart",
     "ToolCallEnd",
     "ActionEnd",
+    "ContextCompressed",
     "StopRequested",
     "RunEnd",
 ]

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 
 from harness_core import results
-from harness_core.events import Event, HITLDecided, HITLSubmitted, HookRuled, ToolCallEnd
+from harness_core.events import Event, HITLDecided, HITLSubmitted, HookRuled, Run, ToolCallEnd
 from harness_core.hitl import Approve, Expired, HITLTask, Reject, edited, fingerprint
 from harness_core.permissions.judge import Judgement, judge, refusal, says
-from harness_core.session import CallState, Run, Trace
+from harness_core.session import CallState, Trace
 from harness_core.steps import Act, Apply, Cleared, Close, End, Expiry, Look, Policy, Rest, Settle, Step, Suspend
 from harness_core.types import Args, same
 

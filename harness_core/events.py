@@ -10,16 +10,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Final, Literal
 
 from pydantic import TypeAdapter, ValidationError
 
 from harness_core.errors import ModelErrorKind, NewerFormat, StoreError
 from harness_core.hitl import HITLTask, StoredDecision
 from harness_core.permissions.rule import PermissionRule
-from harness_core.types import STRICT, Args, Inspection, Outcome, RunStatus, ToolCall, Usage
+from harness_core.types import STRICT, Args, Inspection, Message, Outcome, RunStatus, ToolCall, Usage
 
 NO_USAGE = Usage()
+RECENT: Final = 64  # results that a run remembers by what they came to, so that somebody can see it go round in circles
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -283,6 +284,86 @@ class RunEnd(Event):
         return self.status != "completed"
 
 
+# -- what a compression carries on -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A call of this run that has its result, by what it was and what came of it. effect, result: digests."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+    tool: str
+    effect: str
+    result: str
+    outcome: Outcome
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The run that goes on. steps: model messages so far. failures: model requests that failed since the last message.
+
+    takeovers: how often it was taken over since its last fact. rejected: effects that a person refused, and who.
+    recent: the newest results. compressed: the fact that last compressed its context, 0 for none. futile: compressions
+    in a row that left the context above its limits. Stored with each compression: a field is never renamed.
+    """
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+    run_id: str
+    requested_by: str = ""
+    attempt: int = 1
+    began: int = 0
+    began_at: float = 0.0
+    steps: int = 0
+    suspended: bool = False
+    takeovers: int = 0
+    failures: tuple[ModelFailed, ...] = ()
+    last: ReasonEnd | None = None
+    upto: int = 0
+    stop: StopRequested | None = None
+    rejected: Mapping[str, str] = field(default_factory=dict)
+    recent: tuple[Done, ...] = ()
+    compressed: int = 0
+    futile: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """What a session is, but for its messages. Made by the fold, which begins with it when it does not read the rest.
+
+    There is no open batch in it: nothing is compressed while a call has no result.
+    """
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+    inbox: tuple[Prompted, ...] = ()
+    run: Run | None = None
+    rules: tuple[PermissionRule, ...] = ()
+    answer: str = ""
+    usage: Usage = NO_USAGE
+
+
+@dataclass(frozen=True, slots=True)
+class ContextCompressed(Event):
+    """Older messages were replaced; from here on this is the context. The facts before stay in the journal.
+
+    kept_from: the first of the messages before that stays. messages: the whole context after; goal: where the current
+    goal is in it. usage: of the summary. fits: whether it is within its limits now. tokens, counter: see ContextSize.
+    """
+
+    kept_from: int
+    messages: tuple[Message, ...]
+    ledger: Ledger
+    why: str = ""
+    goal: int | None = None
+    usage: Usage = NO_USAGE
+    fits: bool = True
+    forced: int = 0
+    messages_before: int = 0
+    tokens_before: int = 0
+    tokens: int = 0
+    counter: str = ""
+
+
 FACTS: tuple[type[Event], ...] = (
     Prompted,
     PromptAmended,
@@ -298,6 +379,7 @@ FACTS: tuple[type[Event], ...] = (
     RuleChanged,
     ToolCallStart,
     ToolCallEnd,
+    ContextCompressed,
     StopRequested,
     RunEnd,
 )

@@ -40,7 +40,8 @@ from typing import Final
 from harness_core import results
 from harness_core.batch import batch_step, left_open
 from harness_core.errors import PASSING_MODEL_ERRORS
-from harness_core.session import Run, Trace
+from harness_core.events import Run
+from harness_core.session import Trace
 from harness_core.steps import Begin, End, Policy, Reason, Rest, Settle, Step
 
 MAX_TAKEOVERS: Final = 3  # of a run that does not rest, without a new fact in between: something kills whoever takes it

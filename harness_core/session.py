@@ -7,16 +7,21 @@ from dataclasses import dataclass, field, replace
 
 from harness_core import results
 from harness_core.events import (
+    RECENT,
+    ContextCompressed,
+    Done,
     Event,
     HITLDecided,
     HITLPending,
     HITLSubmitted,
     Inspected,
+    Ledger,
     ModelFailed,
     PromptAmended,
     Prompted,
     ReasonEnd,
     RuleChanged,
+    Run,
     RunEnd,
     RunStart,
     StopRequested,
@@ -56,32 +61,11 @@ class CallState:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
-    """The run that goes on. steps: model messages so far. failures: model requests that failed since the last message.
-
-    takeovers: how often it was taken over since its last fact. rejected: effects that a person refused, and who.
-    """
-
-    run_id: str
-    requested_by: str = ""
-    attempt: int = 1
-    began: int = 0
-    began_at: float = 0.0
-    steps: int = 0
-    suspended: bool = False
-    takeovers: int = 0
-    failures: tuple[ModelFailed, ...] = ()
-    last: ReasonEnd | None = None
-    upto: int = 0
-    stop: StopRequested | None = None
-    rejected: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
 class Trace:
     """A session, frozen. messages: what model requests have held. inbox: prompts that none has held yet.
 
-    batch: the calls of the last model message while any of them is open. answer: of the last run.
+    batch: the calls of the last model message while any of them is open. answer: of the last run. goal: where in
+    messages the prompt is that the last run began with, None if no request has held it yet.
     """
 
     session_id: str = ""
@@ -93,6 +77,7 @@ class Trace:
     rules: tuple[PermissionRule, ...] = ()
     answer: str = ""
     usage: Usage = Usage()  # noqa: RUF009 (frozen)
+    goal: int | None = None
 
     @property
     def pending(self) -> tuple[HITLTask, ...]:
@@ -135,6 +120,7 @@ class Folder:
         self._rules: dict[str, PermissionRule] = {}
         self._answer = ""
         self._usage = Usage()
+        self._goal: int | None = None
 
     def trace(self) -> Trace:
         """The sum so far."""
@@ -148,7 +134,12 @@ class Folder:
             rules=tuple(self._rules.values()),
             answer=self._answer,
             usage=self._usage,
+            goal=self._goal,
         )
+
+    def ledger(self) -> Ledger:
+        """The sum so far, but for the messages. Only while no batch is open."""
+        return Ledger(tuple(self._inbox), self._run, tuple(self._rules.values()), self._answer, self._usage)
 
     def add(self, event: Event) -> None:
         """Take in the next fact."""
@@ -188,14 +179,16 @@ class Folder:
                 self._run = replace(self._run, stop=event)
             case RunEnd():
                 self._run_ended(event)
+            case ContextCompressed():
+                self._compressed(event)
 
     # -- prompts -------------------------------------------------------------------------------------------------------
 
     def _prompted(self, event: Prompted) -> None:
         self._inbox.append(event)
         self._inbox.sort(key=lambda p: (p.sent_at, p.seq or 0))
-        if self._run and self._run.rejected:
-            self._run = replace(self._run, rejected={})
+        if self._run:
+            self._run = replace(self._run, rejected={}, recent=())
 
     def _amended(self, event: PromptAmended) -> None:
         if event.text is None:
@@ -206,6 +199,8 @@ class Folder:
     def _deliver(self, upto: int) -> None:
         held = [p for p in self._inbox if (p.seq or 0) <= upto]
         self._inbox = [p for p in self._inbox if (p.seq or 0) > upto]
+        if held and self._goal is None:
+            self._goal = len(self._messages)
         self._messages.extend(heard(p) for p in held)
 
     # -- the run -------------------------------------------------------------------------------------------------------
@@ -214,6 +209,7 @@ class Folder:
         run = self._run
         if run is None:
             self._run = Run(event.run_id, event.requested_by, event.attempt, self._seq, event.at)
+            self._goal = None
         elif run.suspended:
             self._run = replace(run, suspended=False, attempt=event.attempt)
         else:
@@ -282,7 +278,27 @@ class Folder:
         for state in self._batch.values():
             content = state.end.content if state.end else ""
             self._messages.append(Message("tool", content or "(no output)", call_uuid=state.call.call_uuid))
+        if self._run:
+            done = tuple(_done(state.call, state.end, self._run.steps) for state in self._batch.values() if state.end)
+            self._run = replace(self._run, recent=(*self._run.recent, *done)[-RECENT:])
         self._batch = {}
+
+    # -- the context ---------------------------------------------------------------------------------------------------
+
+    def _compressed(self, event: ContextCompressed) -> None:
+        """Begin anew with what it carries, whether or not the facts before were read: both must come to the same."""
+        ledger = event.ledger
+        self._messages, self._goal = list(event.messages), event.goal
+        self._inbox, self._batch = list(ledger.inbox), {}
+        self._rules = {rule.id: rule for rule in ledger.rules}
+        self._answer, self._usage = ledger.answer, _plus(ledger.usage, event.usage)
+        self._run = ledger.run and replace(
+            ledger.run, takeovers=0, compressed=self._seq, futile=0 if event.fits else ledger.run.futile + 1
+        )
+
+
+def _done(call: ToolCall, end: ToolCallEnd, step: int) -> Done:
+    return Done(call.name, digest(call.effect)[:16], digest(end.content)[:16], end.outcome, step)
 
 
 def _plus(a: Usage, b: Usage) -> Usage:

@@ -19,6 +19,8 @@ from harness_core.events import (
     FACTS,
     PASSING,
     Codec,
+    ContextCompressed,
+    Done,
     Event,
     HITLDecided,
     HITLPending,
@@ -26,11 +28,13 @@ from harness_core.events import (
     HITLVoted,
     HookRuled,
     Inspected,
+    Ledger,
     ModelFailed,
     PromptAmended,
     Prompted,
     ReasonEnd,
     RuleChanged,
+    Run,
     RunEnd,
     RunStart,
     StopRequested,
@@ -39,7 +43,7 @@ from harness_core.events import (
 )
 from harness_core.hitl import Approve, Expired, Happened, HITLTask, Reject, Rerun, Skip
 from harness_core.permissions.rule import PermissionRule
-from harness_core.types import Inspection, ToolCall, Usage
+from harness_core.types import Inspection, Message, ToolCall, Usage
 
 CALL = ToolCall("c1", "change", {"n": 1, "f": 1.5, "deep": {"x": [True, None, "é", {}]}}, "bad", "p1", "{raw")
 TASK = HITLTask("c1", "change", {"n": 1}, "why", "unknown", "r", "f" * 64, "U1", "kid", "+a", "diff", 12.5, True)
@@ -55,6 +59,21 @@ DECISIONS: list[Any] = [
     Happened("done"),
     Expired(),
 ]
+SUMMED: Any = {
+    "failures": (ModelFailed("overflow", 1, 2, "long", 3, None, seq=8, at=2.5, session_id="s", run_id="r"),),
+    "last": ReasonEnd("text", (CALL,), Usage(1, 2, 3, None), "stop", 7, 2, 3, seq=7, run_id="r"),
+    "stop": StopRequested("r", "U1", seq=9),
+    "rejected": {"change {}": "U1"},
+    "recent": (Done("change", "e", "d", "rejected", 2),),
+}
+LEDGER = Ledger(
+    (Prompted("hi", "U1", 1.5, ("a.png",), "k", seq=5, key="k", at=1.0, session_id="s"),),
+    Run("r", "U1", 2, 3, 4.5, 5, False, 1, upto=6, compressed=4, futile=1, **SUMMED),
+    (PermissionRule.exactly("change", {}),),
+    "so far",
+    Usage(1, 2, 3, 0.5),
+)
+CONTEXT = (Message("user", "goal"), Message("user", "in short", summary=True), Message("assistant", "", (CALL,)))
 FULL: list[Event] = [
     Prompted("hi", "U1", 1.5, ("a.png",), "k"),
     PromptAmended("k", None),
@@ -73,6 +92,7 @@ FULL: list[Event] = [
     ToolCallStart(CALL, {}),
     ToolCallStart(CALL, None),
     ToolCallEnd("c1", "done", "not_run", 0.25),
+    ContextCompressed(3, CONTEXT, LEDGER, "long", 0, Usage(1, 2), False, 1, 9, 100, 50, "tiktoken"),
     StopRequested("r", "U1"),
     RunEnd("limited", "so far", "steps", ("k",)),
 ]

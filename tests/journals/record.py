@@ -16,16 +16,16 @@ from typing import Any, Final
 
 from harness_core.engine import HarnessEngine
 from harness_core.errors import ModelError
-from harness_core.events import Codec, Event, HITLVoted
+from harness_core.events import Codec, ContextCompressed, Event, HITLVoted, RunEnd
 from harness_core.handle import HITL
 from harness_core.hitl import Approve, Decision, HITLDecision
 from harness_core.hooks import Rewrite
 from harness_core.permissions.rule import PermissionRule
-from harness_core.session import Trace, fold
+from harness_core.session import Folder, Trace, fold
 from harness_core.steps import Expiry
 from harness_core.store.memory import MemoryStore
 from harness_core.testing import Attempts, FakeClock, RecordingTool, ScriptedModel, call
-from harness_core.types import Inspection, ToolCall
+from harness_core.types import Inspection, Message, ToolCall, Usage
 
 HERE: Final = Path(__file__).parent
 
@@ -171,6 +171,41 @@ async def expired(folder: Path) -> Recording:
     return it
 
 
+async def compressed(folder: Path) -> Recording:
+    """A context that was compressed while a run went on, a prompt waited and somebody had rejected something."""
+    before = Recording(folder, [call("look")], [call("change", n=1), call("change", n=2)], "unheard")
+    await before.engine.change_rule("s", PermissionRule.deny("change", "x"), by="U2")
+    await before.say("go")
+    await before.decide(HITLDecision.reject("no", end=False), HITLDecision.approve())
+    facts = [f for f in await before.store.read("s") if not isinstance(f, RunEnd)][:-1]  # all but the answer
+    await before.engine.close()
+    it = Recording(folder, "unheard", "so it is", "and that too")
+    for fact in facts:
+        await it.store.append("s", fact)
+    await it.engine.prompt("s", "one more thing", by="U3", key="T:C:3", wake=False)
+    folder_of_facts = Folder()
+    for fact in await it.store.read("s"):
+        folder_of_facts.add(fact)
+    trace = folder_of_facts.trace()
+    short = (trace.messages[0], Message("user", "[Summary] it was looked at", summary=True), *trace.messages[3:])
+    fact = ContextCompressed(
+        3,
+        short,
+        folder_of_facts.ledger(),
+        "6 messages, above the limit of 5",
+        goal=0,
+        usage=Usage(50, 5),
+        messages_before=6,
+        tokens_before=400,
+        tokens=300,
+        counter="estimate",
+        at=it.clock.now(),
+    )
+    await it.store.append("s", fact, after=trace.seq)
+    await it.say()
+    return it
+
+
 SESSIONS: Final[Sequence[Callable[[Path], Awaitable[Recording]]]] = (
     plain,
     waiting,
@@ -182,6 +217,7 @@ SESSIONS: Final[Sequence[Callable[[Path], Awaitable[Recording]]]] = (
     stop,
     always,
     expired,
+    compressed,
 )
 
 
