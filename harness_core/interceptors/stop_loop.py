@@ -115,14 +115,13 @@ class StopLoopInterceptor:
     def _signs(self, recent: Sequence[Done]) -> dict[tuple[object, ...], str]:
         last = recent[-self.window :]
         found: dict[tuple[object, ...], str] = {}
-        counts = Counter(map(_print, last))
-        for done in {_print(d): d for d in last}.values():
-            latest = next(d for d in reversed(last) if d.effect == done.effect)
-            if counts[_print(done)] >= self.max_repeat and latest.result == done.result:
-                times = len(_trailing_same(recent, [at for at, d in enumerate(recent) if d.effect == done.effect]))
+        for done in {d.effect: d for d in last}.values():
+            if len(_came(last, done.effect)) >= self.max_repeat:
+                times = len(_came(recent, done.effect))
                 # Told again each time it has come as often once more.
-                sign = ("repeat", _print(done), times // self.max_repeat)
-                found[sign] = f"{done.tool} brought the same result for the same arguments {times} times."
+                found["repeat", _print(done), times // self.max_repeat] = (
+                    f"{done.tool} brought the same result for the same arguments {times} times."
+                )
         for cycle in self._cycles(last) if not found else ():
             found["cycle", cycle] = f"The last {len(cycle)} calls repeat the ones before, with the same results."
         for tool, count in self._too_often(recent):
@@ -176,6 +175,11 @@ def _something_new(entries: Sequence[Done]) -> bool:
     """Whether anything here came up only once: an edit between two runs of a test, say."""
     counts = Counter(_print(d) for d in entries if d.outcome != "denied")
     return any(count == 1 for count in counts.values())
+
+
+def _came(entries: Sequence[Done], effect: str) -> list[int]:
+    """Where this came with the result that it has now: another result in between begins the count anew."""
+    return _trailing_same(entries, [at for at, d in enumerate(entries) if d.effect == effect])
 
 
 def _effects(last: Sequence[Done], tool: str) -> list[str]:
