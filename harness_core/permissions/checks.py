@@ -59,9 +59,10 @@ def _steady(word: Word, name: str) -> Word:
     return word
 
 
+# Blanks are matched in one place each: two neighbours that match the same make a hostile script slow.
 _SED_LINE: Final = r"(?:\d+|\$)"
-_SED_COMMAND: Final = rf"\s*(?:{_SED_LINE}(?:,(?:{_SED_LINE}|\+\d+))?)?\s*!?\s*(?:[pd=]|q\d*)\s*"
-_SED: Final = re.compile(rf"{_SED_COMMAND}(?:[;\n]{_SED_COMMAND})*[;\n]?\s*")
+_SED_COMMAND: Final = rf"(?:{_SED_LINE}(?:,(?:{_SED_LINE}|\+\d+))?[ \t]*)?(?:![ \t]*)?(?:[pd=]|q\d*)[ \t]*"
+_SED: Final = re.compile(rf"[ \t]*{_SED_COMMAND}(?:[;\n][;\n \t]*{_SED_COMMAND})*[;\n]?\s*")
 
 
 def sed(what: Given) -> None:
@@ -80,7 +81,7 @@ _AWK_CONDITION: Final = (
     r"(?:(?:NR|NF)\s*(?:==|!=|>=|<=|>|<|%)\s*\d+(?:\s*&&\s*NR\s*(?:==|!=|>=|<=|>|<)\s*\d+)?|/[\w .:-]+/)"
 )
 _AWK: Final = re.compile(
-    rf"\s*{_AWK_CONDITION}?\s*\{{\s*print(?:\s+{_AWK_FIELD}(?:\s*,?\s*{_AWK_FIELD})*)?\s*;?\s*\}}\s*"
+    rf"\s*(?:{_AWK_CONDITION}\s*)?\{{\s*print(?:\s+{_AWK_FIELD}(?:\s*(?:,\s*)?{_AWK_FIELD})*)?\s*(?:;\s*)?\}}\s*"
     rf"|\s*{_AWK_CONDITION}\s*"
 )
 
@@ -128,7 +129,7 @@ def tar(words: Sequence[Word]) -> Paths:
             lists = _tar_long(text, paths) or lists
         elif at == 0 or text.startswith("-"):
             letters = text.lstrip("-")
-            if not letters or not set(letters) <= set("tvzjJf"):
+            if not letters or not set(letters) <= set("tvzjJf") or letters.count("f") > 1:
                 raise Refused(f"the options `{text}` of tar are not known to be harmless")
             # A dash bundle takes what follows f as its value; old-style letters take the next word.
             _, f, attached = letters.partition("f")

@@ -44,7 +44,7 @@ def _bucket(what: Given) -> None:
 _UNIT: Final = program("aln:", "no-pager all type: state: failed plain no-legend full user", "text", check=_names)
 _LIST: Final = program("aqln:f:s", "all quiet latest no-trunc filter: format: size digests", "none")
 _GET: Final = program(
-    "n:Al:o:w", "namespace: all-namespaces selector: output: show-labels no-headers sort-by: field-selector:", "text",
+    "n:Al:o:", "namespace: all-namespaces selector: output: show-labels no-headers sort-by: field-selector:", "text",
     check=_kinds,
 )  # fmt: skip
 _AWS: Final = program("", "region: output: query: no-cli-pager human-readable summarize recursive", "none")

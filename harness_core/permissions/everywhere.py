@@ -20,6 +20,7 @@ Argv = tuple[str | None, ...]
 
 MOST_TEXTS: Final = 300  # texts within texts that are read; beyond, the rest counts as unknown
 MOST_INNER: Final = 20  # programs in front of one command, each of which runs the next
+_LONGEST_OPTION: Final = 64
 _WINDOW: Final = 12  # words of a raw scan that a rule can see from each place
 
 _ARGUMENTS: Final = listed(
@@ -38,7 +39,7 @@ _EVALUATE: Final = re.compile(
     r"|complete|trap|PS4|PROMPT_COMMAND|BASH_ENV|ENV)(?![\w.-])|\[|@[PEA]\}|\$\(\(|\$\["
 )
 _RUNS_VALUE: Final = re.compile(
-    r"--?[a-z-]*(?:command|exec|prog|action|pager|pre|cmd|pack|wrapper|editor|shell|run)[a-z-]*=(?:exec=)?(.+)", re.S
+    r"--?[a-z-]*(?:command|exec|prog|action|pager|pre|cmd|pack|wrapper|editor|shell|run)[a-z-]*"
 )
 
 
@@ -198,8 +199,9 @@ class _Search:
             return
         self.done.add(argv)
         for word in argv[1:]:
-            if word and word[0] == "-" and (match := _RUNS_VALUE.fullmatch(word)):
-                self._add(match[1])
+            option, equals, value = (word or "").partition("=")
+            if equals and len(option) <= _LONGEST_OPTION and _RUNS_VALUE.fullmatch(option):
+                self._add(value.removeprefix("exec="))
         pending = [argv]
         seen: set[Argv] = set()
         while pending:

@@ -157,9 +157,10 @@ class _Reader:
             if rest or kind == "optional":
                 self.options.append((option, Word(rest) if rest else None))
             else:
-                self.options.append((option, self._next(option)))
-                if self.operands:  # some programs read no option behind the first operand
-                    self.doubtful.append(self.words[self.at - 1])
+                value = self._next(option)
+                self.options.append((option, value))
+                if len(value.text) > 1 and option not in self.what.patterns:
+                    self.doubtful.append(value)
             return
 
     def _next(self, option: str) -> Word:

@@ -51,6 +51,8 @@ def within(path: str, folder: str) -> bool:
 SECRET_FOLDERS: Final = listed(
     ".git .ssh .aws .azure .gnupg .kube .docker .gcloud .terraform.d .password-store .vault secrets .secrets"
 )
+LONGEST_NAME: Final = 255  # bytes of a file's name on the usual file systems; there is no longer one to read
+LONGEST_PATH: Final = 4_096  # bytes of a path that Linux takes
 _TEMPLATES: Final = (".example", ".template", ".sample", ".dist", ".tmpl")
 _SOURCES: Final = listed(
     "py pyi ts tsx js jsx mjs cjs go rs java kt kts rb c h cc cpp hpp cs swift scala php html css scss vue svelte md "
@@ -58,9 +60,10 @@ _SOURCES: Final = listed(
 )
 _SECRET_NAMES: Final = re.compile(
     r"""
-    \.env(\..*|rc)? | .*\.env | env\.(local|production) | \.flaskenv
+    \.env([._-].*|rc)? | .*\.env | env\.(local|production) | \.flaskenv
   | \.(npmrc|pypirc|netrc|pgpass|my\.cnf|mylogin\.cnf|htpasswd|git-credentials|dockercfg|dockerconfigjson|boto|s3cfg)
   | \.(vault-token|terraformrc|yarnrc(\.yml)?|rclone\.conf|msmtprc|smbcredentials|esmtprc|token)
+  | (.*[._-])?private[_-]?keys?(\.[a-z0-9]+)? | .*[_-]key\.json | auth\.json
   | _netrc | shadow-? | gshadow-? | sudoers | master\.passwd | kubeconfig.* | .*_history | \.lesshst | \.viminfo
   | .*\.(pem|key|p12|pfx|p8|jks|keystore|kdbx?|ppk|ovpn|gpg|asc|age)(\.(backup|bak))?
   | .*\.(tfstate|tfvars|pkcs12|keytab|agekey)(\.(backup|bak))?
@@ -90,6 +93,8 @@ def secret(path: str) -> bool:
 
 
 def _secret_name(name: str) -> bool:
+    if len(name) > LONGEST_NAME:
+        return False
     if name.endswith(_TEMPLATES) or not _SECRET_NAMES.fullmatch(name):
         return False
     stem, dot, ending = name.rpartition(".")
@@ -136,6 +141,8 @@ def unusual(path: str) -> str:
     """Why a path argument cannot be judged by its looks; "" if it can."""
     if not path:
         return "the path is empty"
+    if len(path) > LONGEST_PATH:
+        return "the path is too long"
     if fault := invisible(path):
         return fault
     if "\n" in path or "\t" in path:

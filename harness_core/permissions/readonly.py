@@ -182,6 +182,7 @@ def _listed(what: Program, name: str, words: Sequence[Word], places: Sequence[st
     if what.operands == "none" and options.operands:
         raise Refused(f"{verb} takes no names here")
     _paths(operand_paths(what, options), places, world, names=what.names)
+    _inside(options.doubtful, places, world)
 
 
 def operand_paths(what: Program, options: Given) -> list[Word]:
@@ -190,7 +191,7 @@ def operand_paths(what: Program, options: Given) -> list[Word]:
     if what.operands in ("text", "none"):
         return values
     skip = 1 if what.operands == "pattern" and not options.has(*what.patterns) else 0
-    return [*options.operands[skip:], *options.doubtful, *values]
+    return [*options.operands[skip:], *values]
 
 
 def verb_of(what: Program, name: str, words: Sequence[Word]) -> tuple[str, Program, Sequence[Word]]:
@@ -217,6 +218,8 @@ def _git(what: Program, words: Sequence[Word], places: Sequence[str], world: Wor
         raise Refused(f"the repository's own settings would run {world.git_runs}")
     if any(place != world.workspace for place in places):
         raise Refused("git in another folder may be another repository")
+    if any(word.glob and word.text.startswith("-") for word in words):
+        raise Refused("a glob may become another option of git")
     verb, what, rest = verb_of(what, "git", words)
     options = given(what, verb, rest)
     if what.check:
@@ -224,6 +227,7 @@ def _git(what: Program, words: Sequence[Word], places: Sequence[str], world: Wor
     if (what.most is not None and len(options.operands) > what.most) or (what.operands == "none" and options.operands):
         raise Refused(f"{verb} with these names may change something")
     ranges = [Word(value.text.partition(":")[2]) for option, value in options.options if option == "-L" and value]
+    _inside(options.doubtful, places, world)
     for word in (*operand_paths(what, options), *(word for word in ranges if word.text)):
         _pathspec(word, places, world)
 
@@ -245,6 +249,12 @@ def _pathspec(word: Word, places: Sequence[str], world: World) -> None:
 def _paths(words: Iterable[Word], places: Sequence[str], world: World, *, names: bool) -> None:
     for word in words:
         _path(word, places, world, names=names)
+
+
+def _inside(words: Iterable[Word], places: Sequence[str], world: World) -> None:
+    for word in words:
+        if any(not within(absolute(word.text, folder), world.workspace) for folder in places):
+            raise Refused(f"the path {word.text} lies outside the workspace")
 
 
 def _path(word: Word, places: Sequence[str], world: World, *, names: bool) -> None:

@@ -16,6 +16,7 @@ from harness_core.permissions.readonly import Verdict, classify, harmless_redire
 from harness_core.permissions.rule import Effect, PermissionRule
 from harness_core.permissions.shell import Command, Reading, read
 from harness_core.permissions.text import invisible, listed
+from harness_core.permissions.wrappers import STATEFUL
 from harness_core.types import Args, canonical
 
 Kind = Literal["bash", "path", "url", "other"]
@@ -268,6 +269,8 @@ def _by_parts(reading: Reading, rules: Sequence[PermissionRule], world: World) -
     away = moved(reading, world) is not None
 
     def allowed(part: Command, places: Sequence[str]) -> bool:
+        if len(reading.commands) > 1 and part.words[0].text in STATEFUL:
+            return False  # it may change what the other parts mean
         if part.negated or (away and part is not reading.commands[0]):
             return False  # a rule was made for commands that start in the workspace
         if not all(harmless_redirect(redirect) for redirect in part.redirects):

@@ -11,6 +11,7 @@ from harness_core.permissions.text import invisible
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
+LONGEST_URL: Final = 8_192  # characters; what most servers take
 _PORTS: Final = {"https": 443, "http": 80}
 _URL: Final = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<authority>[^/?#]*)(?P<rest>[/?#].*|)", re.S)
 _AUTHORITY: Final = re.compile(r"(?P<host>\[[^\[\]]*\]|[^:\[\]]*)(?::(?P<port>[1-9][0-9]{0,4}))?")
@@ -47,6 +48,8 @@ def canonical_url(text: str) -> Url:
     """The one spelling of a URL. Raises BadUrl for what different programs may read in different ways."""
     if not isinstance(text, str) or not text:
         raise BadUrl("there is no URL")
+    if len(text) > LONGEST_URL:
+        raise BadUrl(f"the URL is longer than {LONGEST_URL:,} characters")
     if fault := invisible(text):
         raise BadUrl(fault)
     if re.search(r"[\s\\]", text):

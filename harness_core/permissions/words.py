@@ -19,8 +19,8 @@ _GLOB: Final = "*?["
 _AFTER_BACKSLASH: Final = "();!"  # what find and test need; other escapes only serve to hide a word
 _IN_DOUBLE_QUOTES: Final = '"\\$`'
 # The one use of braces that is common and no expansion: HEAD@{1}, @{u}, v1^{commit}.
-# (With a comma further on it may be one: `a{1}..x,y}` is two words to bash.)
-_GIT_BRACES: Final = re.compile(r"(?<=[@^])\{[A-Za-z0-9/_:-]*\}(?![^ \t\n;|&]*,)")
+_GIT_BRACES: Final = re.compile(r"(?<=[@^])\{[A-Za-z0-9/_:-]*\}")
+_END: Final = re.compile(r"[ \t\n;|&]")
 
 
 class Unclear(Exception):
@@ -87,7 +87,7 @@ class _Scanner:
             raise Unclear("~ stands for a home folder")
         elif char in _GLOB:
             self._globbing(char)
-        elif char == "{" and (braces := _GIT_BRACES.match(self.text, self.at)):
+        elif char == "{" and (braces := _GIT_BRACES.match(self.text, self.at)) and not self._comma_follows():
             self._literal(braces[0])
             self.at = braces.end()
         else:
@@ -107,6 +107,11 @@ class _Scanner:
             raise Unclear("braces expand to several words")
         self._literal(char)
         self.at += 1
+
+    def _comma_follows(self) -> bool:
+        """With a comma further on, the braces may be an expansion: `a{1}..x,y}` is two words to bash."""
+        comma = self.text.find(",", self.at)
+        return comma >= 0 and not _END.search(self.text, self.at, comma)
 
     def _literal(self, text: str) -> None:
         self.out.append(text)

@@ -153,7 +153,7 @@ def test_a_prefix_may_be_offered_for_ordinary_work(command: str, offered: str) -
     "command",
     [
         "bash x.sh", "sh -c ls", "python3 x.py", "node x.js", "sudo make", "env make", "xargs rm", "timeout 5 make",
-        "npx tsc", "uv run x", "npm exec x", "npm install x", "curl https://x.test", "ssh h", "git", "git push", "git",
+        "npx tsc", "uv run x", "npm exec x", "npm install x", "curl https://x.test", "ssh h", "git", "git push",
         "git -c a=b status", "rm x", "make build > x", "X=1 make build", "$X y", "./x.sh", "find . -delete", "eval x",
         "git config x y", "docker run x", "docker exec x y", "kubectl exec x", "export X=1", "make -f x", "make *.o",
         "pytest /etc/x", "mkdir ../x", "make build; rm x", "ls", "git commit --exec=x", "'make' build", "",
@@ -178,7 +178,7 @@ def test_a_compound_is_offered_one_prefix_per_part() -> None:
         ("*", "anything", True, True),
         ("mcp__github__*", "mcp__github__get", True, True),
         ("mcp__github__*", "mcp__github_evil__x", False, False),
-        ("mcp__*", "mcp__a__b", False, True),
+        ("mcp__*", "mcp__a__b", False, False),
         ("*", "b\u0430sh", False, True),
         ("*", "", False, True),
         ("b*h", "bash", True, True),
