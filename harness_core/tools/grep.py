@@ -25,7 +25,7 @@ from harness_core.types import Args
 
 REGEX_CHARS: Final = 1_000
 REGEX_MEMORY: Final = 4 << 20  # bytes, for the pattern and its automaton
-REGEX_PROGRAM: Final = 10_000  # instructions; about half a second for the longest line, where nothing can interrupt
+REGEX_PROGRAM: Final = 5_000  # instructions; about a second for the longest line, in which nothing can interrupt
 LINE_BYTES: Final = 20_000  # of a line that are searched
 LINE_CHARS: Final = 300  # of a line that are shown
 GREP_LINES: Final = 500  # matches of one result
