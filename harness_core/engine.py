@@ -11,10 +11,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, Self
 
+from harness_core.compression.shape import OF_A_MESSAGE, OF_A_TOOL, texts
+from harness_core.compression.strategies import default_strategy
 from harness_core.errors import ConfigError, HarnessError, LeaseLost
 from harness_core.events import Event, PromptAmended, Prompted, RuleChanged, RunEnd, StopRequested
 from harness_core.handle import AgentSession
 from harness_core.hooks import in_order
+from harness_core.interceptors.compression import ContextCompressionInterceptor, Measure
 from harness_core.interceptors.hitl import HITLInterceptor
 from harness_core.journal import Journal, Shelf
 from harness_core.live import Live, Watcher
@@ -22,11 +25,11 @@ from harness_core.options import DEFAULT_TOOLS, HarnessOptions
 from harness_core.perform import STREAMED, Performer, Surroundings, call_back
 from harness_core.permissions.judge import Gate
 from harness_core.permissions.rule import PermissionRule
-from harness_core.ports import ChatModel, Clock, Lease, SessionStore, Tool, ToolContext, ToolSpec
+from harness_core.ports import ChatModel, Clock, Lease, SessionStore, TokenCounter, Tool, ToolContext, ToolSpec
 from harness_core.react import needs_start, next_step
 from harness_core.session import Trace
 from harness_core.steps import Policy, Rest
-from harness_core.types import Args, Deadline, Inspection, digest
+from harness_core.types import Args, Deadline, Inspection, canonical, digest
 
 log = logging.getLogger(__name__)
 
@@ -69,9 +72,11 @@ class HarnessEngine:
         tools: Sequence[str | Tool] = DEFAULT_TOOLS,
         store: SessionStore | None = None,
         hitl_interceptor: HITLInterceptor | None = None,
+        compression_interceptor: ContextCompressionInterceptor | None = None,
         interceptors: Sequence[Any] = (),
         rules: Sequence[PermissionRule] = (),
         clock: Clock | None = None,
+        counter: TokenCounter | None = None,
         new_id: Callable[[], str] = lambda: "r" + secrets.token_hex(6),
         options: HarnessOptions | None = None,
         **changes: Any,
@@ -87,6 +92,9 @@ class HarnessEngine:
         self.clock: Clock = clock or SystemClock()
         self.store: SessionStore = store or _default_store(Path(home))
         self.hitl_interceptor = hitl_interceptor or HITLInterceptor()
+        self.compression_interceptor = compression_interceptor or self._default_compression()
+        self._counter = counter or _shared_counter()
+        self._measure: Measure | None = None
         self._tools = _tool_table(tools)
         self._can_hitl = "hitl" in tools
         self._interceptors = in_order(interceptors)
@@ -215,6 +223,17 @@ class HarnessEngine:
         self._hitl_enabled = enabled
         self._reconsider()
 
+    def set_compression_threshold(
+        self, max_messages: int | None = None, max_context_ratio: float | None = None
+    ) -> None:
+        """Compress contexts above other thresholds, from the next step on; None leaves one as it is.
+
+        max_messages: at least 10. max_context_ratio: above 0, at most 1, else ConfigError.
+        """
+        changed = self.compression_interceptor.with_limits(max_messages, max_context_ratio)
+        self.compression_interceptor = changed
+        self._policy = None
+
     def add_permission_rule(self, rule: PermissionRule) -> None:
         """Add a rule for all sessions of this engine; waiting tasks are judged afresh."""
         self._rules = (*self._rules, rule)
@@ -265,6 +284,7 @@ class HarnessEngine:
         """Take up what does not rest, now and every few seconds."""
         await self._sweep()
         self._spawn(self._sweep_for_ever())
+        self._spawn(self._counter.prepare(["ready"]))  # a table of tokens takes a moment to load
 
     async def close(self) -> None:
         """Stop working. Runs go on when somebody takes them up; a call in flight is of unknown outcome then."""
@@ -347,6 +367,8 @@ class HarnessEngine:
             if not (trace.run and trace.run.stop):
                 live.go_on()
             policy = await self.policy(live.session_id)
+            if trace.run and not trace.batch:
+                policy = replace(policy, measure=await self._measured(trace))
             step = next_step(trace, policy, self.clock.now())
             if isinstance(step, Rest):
                 await lease.rest(journal.seq, step.until)
@@ -435,6 +457,30 @@ class HarnessEngine:
         task.add_done_callback(self._background.discard)
         return task
 
+    # -- the context ---------------------------------------------------------------------------------------------------
+
+    def _default_compression(self) -> ContextCompressionInterceptor:
+        options = self.options
+        return ContextCompressionInterceptor(
+            options.compression_max_messages,
+            options.compression_max_context_ratio,
+            options.model_retries,
+            default_strategy(),
+        )
+
+    async def _measured(self, trace: Trace) -> Measure:
+        """How large requests are, with everything that the next one holds counted."""
+        counter = self._counter
+        if self._measure is None:
+            specs = self._around.specs
+            table = [text for s in specs for text in (s.name, s.description, canonical(s.schema))]
+            await counter.prepare([self._around.system, *table])
+            fixed = counter.count(self._around.system) + OF_A_MESSAGE + OF_A_TOOL * len(specs)
+            length = self.options.context_length or getattr(self._around.model, "context_length", None)
+            self._measure = Measure(counter.count, fixed + sum(map(counter.count, table)), length, counter.name)
+        await counter.prepare(text for message in trace.context for text in texts(message))
+        return self._measure
+
     # -- the policy ----------------------------------------------------------------------------------------------------
 
     def _made_policy(self) -> Policy:
@@ -452,6 +498,7 @@ class HarnessEngine:
             agent=options.agent,
             digest=digest(repr((*named, can_ask, options.max_steps, sorted(options.expiries.items(), key=str)))),
             prompt_digest=digest(repr((options.system_prompt, self._around.specs))),
+            compression=self.compression_interceptor,
         )
 
     async def _approved(self, tool: str, args: Args) -> None:
@@ -487,6 +534,12 @@ def _default_store(home: Path) -> SessionStore:
 
     home.mkdir(parents=True, exist_ok=True)
     return SQLiteStore(home / "harness.db")
+
+
+def _shared_counter() -> TokenCounter:
+    from harness_core.models.tokens import shared_counter
+
+    return shared_counter()
 
 
 def _practice_model() -> ChatModel:

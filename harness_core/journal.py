@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from harness_core.events import Event
+from harness_core.events import Event, Ledger
 from harness_core.ports import SessionStore
 from harness_core.session import Folder, Trace
 
@@ -28,7 +28,10 @@ class Journal:
     async def open(cls, store: SessionStore, session_id: str, upto: int | None = None) -> Journal:
         """Read the session as far as its present state needs, or its state as it was at fact `upto`."""
         journal = cls(store, session_id)
-        journal.take([e for e in await store.open(session_id) if upto is None or (e.seq or 0) <= upto])
+        facts = await store.open(session_id)
+        if upto is not None and facts and (facts[0].seq or 0) > upto:
+            facts = await store.read(session_id)  # compressed since then: the state before lies in the facts before
+        journal.take([e for e in facts if upto is None or (e.seq or 0) <= upto])
         # Where the session was compressed after `upto`, what was before is not read, and is not news either.
         journal.seq = max(journal.seq, upto or 0)
         journal.loaded = True
@@ -46,6 +49,10 @@ class Journal:
         if self._trace is None:
             self._trace = self._folder.trace()
         return self._trace
+
+    def ledger(self) -> Ledger:
+        """The sum of what was read, but for the messages."""
+        return self._folder.ledger()
 
     @property
     def behind(self) -> bool:

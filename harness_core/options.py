@@ -24,6 +24,8 @@ class HarnessOptions:
 
     hitl_enabled: whether calls can be put to a person at all (off by default; then asking calls are refused).
     max_steps: model messages per run. model_retries: attempts of one model request. model_timeout: seconds.
+    compression_max_messages, compression_max_context_ratio: when the context is compressed; see Limits.
+    context_length: of the model's window in tokens, where the model itself does not tell.
     parallel: how many repeatable neighbours run at the same time. expiries: how long tasks wait, per tool.
     workspace_for: the folder of a session, if not the one shared by all. adjust: lets the host change the policy of a
     session; awaited afresh at each step.
@@ -34,6 +36,9 @@ class HarnessOptions:
     max_steps: int = 20
     model_retries: int = 3
     model_timeout: float = 300.0
+    compression_max_messages: int = 100
+    compression_max_context_ratio: float = 0.75
+    context_length: int | None = None
     parallel: int = 4
     agent: str = ""
     expiries: Mapping[str, Expiry] = field(default_factory=dict)

@@ -13,15 +13,19 @@ from typing import Any, Final, TypeVar, get_args
 
 from harness_core import results
 from harness_core.calls import normalise, valid_text
+from harness_core.compression.plan import Plan
+from harness_core.compression.strategies import Answer, Summarising
 from harness_core.errors import LeaseLost, ModelError, ToolFailed
 from harness_core.events import (
     ActionEnd,
     ActionStart,
     Codec,
+    ContextCompressed,
     ContextSize,
     Event,
     HITLPending,
     Inspected,
+    Ledger,
     ModelFailed,
     ReasonDelta,
     ReasonEnd,
@@ -31,6 +35,7 @@ from harness_core.events import (
     ToolCallEnd,
     ToolCallStart,
 )
+from harness_core.interceptors.compression import MOST_FUTILE
 from harness_core.journal import Journal
 from harness_core.live import Live
 from harness_core.masking import mask
@@ -45,9 +50,35 @@ from harness_core.ports import (
     ToolContext,
     ToolSpec,
 )
-from harness_core.session import Trace
-from harness_core.steps import Act, Apply, Begin, Cleared, Close, End, Look, Policy, Reason, Settle, Step, Suspend
-from harness_core.types import Args, Deadline, Inspection, Outcome, ToolCall, ToolResult, canonical, digest, same
+from harness_core.session import Trace, added
+from harness_core.steps import (
+    Act,
+    Apply,
+    Begin,
+    Cleared,
+    Close,
+    Compress,
+    End,
+    Look,
+    Policy,
+    Reason,
+    Settle,
+    Step,
+    Suspend,
+)
+from harness_core.types import (
+    Args,
+    Deadline,
+    Inspection,
+    Message,
+    Outcome,
+    ToolCall,
+    ToolResult,
+    Usage,
+    canonical,
+    digest,
+    same,
+)
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -57,6 +88,7 @@ _CODEC: Final = Codec()  # to try what comes from outside, before it is recorded
 FIRST_BACKOFF: Final = 1.0  # seconds before the second attempt of a model request; doubled for each further one
 LONGEST_BACKOFF: Final = 30.0
 INSPECT_TIMEOUT: Final = 15.0  # seconds that looking may take
+COMPRESSION_TRIES: Final = 5  # appends of one compression, while others write to the session
 LEASE_CHECK: Final = 0.5  # seconds between two looks at whether the lease still holds, while something runs
 
 # What a stream shows of the facts; the others are for the record.
@@ -96,6 +128,7 @@ class Performer:
         self._decided_on = 0  # the last fact that the step in hand was decided on
         self._acting = 0  # the step whose ActionStart was shown, 0 for none
         self._ending: list[Event] = []
+        self._before: tuple[int | None, int | None] = (None, None)  # messages and tokens before a compression
 
     async def perform(self, step: Step, policy: Policy, decided_on: int) -> None:
         """Do it. Whatever is refused because something else came first is simply decided again.
@@ -108,7 +141,9 @@ class Performer:
             case Begin():
                 await self._begin(step, policy)
             case Reason():
-                await self._reason(step)
+                await self._reason(step, policy)
+            case Compress(plan=plan):
+                await self._compress(plan, policy)
             case Look():
                 await self._look(step)
             case Settle(facts=facts):
@@ -160,15 +195,17 @@ class Performer:
         )
         await self._record((start,), guarded=True)
 
-    async def _reason(self, step: Reason) -> None:
+    async def _reason(self, step: Reason, policy: Policy) -> None:
         around, trace = self._around, self._journal.trace
         if not await self._backed_off(trace):
             return
-        request = ModelRequest(around.system, trace.context, around.specs)
-        self._show(ContextSize(len(request.messages)))
+        messages, size = _sized(trace, policy)
+        request = ModelRequest(around.system, messages, around.specs)
+        self._show(replace(size, messages_before=self._before[0], tokens_before=self._before[1]))
+        self._before = (None, None)
         self._show(ReasonStart(step.step, step.attempt))
         try:
-            said = self._said(step, trace, await self._interruptibly(self._ask(request, step.attempt)))
+            said = self._said(step, trace, await self._interruptibly(self._ask(request)))
         except Interrupted:
             return
         except ModelError as error:
@@ -190,6 +227,69 @@ class Performer:
         except Exception as error:
             raise ModelError("bad_reply", f"the model's message is unusable: {error}") from error
         return said
+
+    async def _compress(self, plan: Plan, policy: Policy) -> None:
+        compression, measure, trace = policy.compression, policy.measure, self._journal.trace
+        assert compression is not None
+        assert measure is not None
+        context = compression.context(trace, measure)
+        try:
+            text, usage = await self._summarised(compression.summarise(context, plan))
+        except Interrupted:
+            return
+        after = compression.compressed(context, plan, text)
+        fact = ContextCompressed(
+            plan.cut,
+            tuple(after.messages),
+            Ledger(),
+            plan.why,
+            after.goal,
+            usage,
+            compression.fits(after, plan),
+            plan.forced,
+            len(context.messages) + len(context.inbox),
+            context.tokens,
+            after.tokens,
+            measure.counter,
+        )
+        if await self._record_compression(fact, trace):
+            self._before = (fact.messages_before, fact.tokens_before)
+
+    async def _record_compression(self, fact: ContextCompressed, built_from: Trace) -> bool:
+        """With what the session is now: people may have said and decided things while the summary was made."""
+        for _ in range(COMPRESSION_TRIES):
+            trace = await self._journal.catch_up()
+            if trace.run is None or trace.run.stop or trace.batch or trace.messages != built_from.messages:
+                return False
+            self._decided_on = trace.seq
+            if await self._record((replace(fact, ledger=self._journal.ledger()),), guarded=True):
+                self._tell_if_futile(fact)
+                return True
+        return False
+
+    def _tell_if_futile(self, fact: ContextCompressed) -> None:
+        run = self._journal.trace.run
+        if run and run.futile == MOST_FUTILE:
+            log.warning(
+                "session %s: compressed twice in vain, not again in this run (%s)", self._journal.session_id, fact.why
+            )
+
+    async def _summarised(self, asking: Summarising) -> tuple[str | None, Usage]:
+        """Answer a strategy's questions, until it has its summary or none."""
+        usage = Usage()
+        try:
+            question = next(asking)
+            while True:
+                answer: Answer
+                request = ModelRequest(question.system, (Message("user", question.text),))
+                try:
+                    reply = await self._interruptibly(self._ask(request, shown=False))
+                    answer, usage = valid_text(reply.text), added(usage, reply.usage)
+                except ModelError as error:
+                    answer = error
+                question = asking.send(answer)
+        except StopIteration as over:
+            return over.value, usage
 
     async def _look(self, step: Look) -> None:
         found = await asyncio.gather(*(self._inspect(call, args) for call, args in step.at))
@@ -235,7 +335,7 @@ class Performer:
 
     # -- models and tools ----------------------------------------------------------------------------------------------
 
-    async def _ask(self, request: ModelRequest, attempt: int) -> ModelReply:
+    async def _ask(self, request: ModelRequest, *, shown: bool = True) -> ModelReply:
         around = self._around
         deadline = Deadline(around.clock.monotonic() + around.model_timeout)
         reply: ModelReply | None = None
@@ -243,10 +343,10 @@ class Performer:
             async with asyncio.timeout(around.model_timeout):
                 stream: AsyncIterator[TextDelta | ModelReply] = around.model.stream(request, deadline)
                 async for piece in stream:
-                    if isinstance(piece, TextDelta):
-                        self._show(ReasonDelta(piece.text))
-                    else:
+                    if not isinstance(piece, TextDelta):
                         reply = piece
+                    elif shown:
+                        self._show(ReasonDelta(piece.text))
         except ModelError:
             raise
         except TimeoutError as error:
@@ -339,7 +439,7 @@ class Performer:
     async def _backed_off(self, trace: Trace) -> bool:
         """Wait as long as the last failure asks for. False if a stop came meanwhile."""
         failures = trace.run.failures if trace.run else ()
-        if not failures:
+        if not failures or failures[-1].kind == "overflow":  # which no waiting cures, and a shorter context has
             return True
         backoff = failures[-1].retry_after or FIRST_BACKOFF * 2 ** (len(failures) - 1)
         wait = failures[-1].at + min(backoff, LONGEST_BACKOFF) - self._around.clock.now()
@@ -399,6 +499,15 @@ class Performer:
             calls = run.last.calls if run and run.last else ()
             self._show(ActionEnd(self._acting, calls))
             self._acting = 0
+
+
+def _sized(trace: Trace, policy: Policy) -> tuple[Sequence[Message], ContextSize]:
+    """The messages of the next request, and how large it is."""
+    if policy.compression is None or policy.measure is None:
+        return trace.context, ContextSize(len(trace.context))
+    context = policy.compression.context(trace, policy.measure)
+    messages = (*context.messages, *context.inbox)
+    return messages, ContextSize(len(messages), context.tokens, counter=policy.measure.counter)
 
 
 def _storable(found: Inspection) -> Inspection:

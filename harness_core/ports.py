@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,6 +79,20 @@ class ChatModel(Protocol):
 
     def stream(self, request: ModelRequest, deadline: Deadline) -> AsyncIterator[TextDelta | ModelReply]:
         """Yield deltas, then exactly one ModelReply."""
+
+
+class TokenCounter(Protocol):
+    """Counts the tokens of texts."""
+
+    @property
+    def name(self) -> str:
+        """What it counts with, for people."""
+
+    def count(self, text: str) -> int:
+        """Tokens of a text; quick for one that was prepared."""
+
+    async def prepare(self, texts: Iterable[str]) -> None:
+        """Have these texts counted, without holding up the event loop."""
 
 
 # -- tools -------------------------------------------------------------------------------------------------------------

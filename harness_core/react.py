@@ -41,8 +41,9 @@ from harness_core import results
 from harness_core.batch import batch_step, left_open
 from harness_core.errors import PASSING_MODEL_ERRORS
 from harness_core.events import Run
+from harness_core.interceptors.compression import MOST_FORCED, MOST_FUTILE
 from harness_core.session import Trace
-from harness_core.steps import Begin, End, Policy, Reason, Rest, Settle, Step
+from harness_core.steps import Begin, Compress, End, Policy, Reason, Rest, Settle, Step
 
 MAX_TAKEOVERS: Final = 3  # of a run that does not rest, without a new fact in between: something kills whoever takes it
 
@@ -69,7 +70,7 @@ def next_step(trace: Trace, policy: Policy, now: float) -> Step:
         said = run.last.text.strip() if run.last else ""
         text = f"Stopped at the limit of {policy.max_steps} steps." + (f" So far: {said}" if said else "")
         return End("limited", text, limit="steps")
-    return Reason(run.steps + 1, len(run.failures) + 1)
+    return _shorten(trace, run, policy) or Reason(run.steps + 1, len(run.failures) + 1)
 
 
 def needs_start(step: Step, run: Run | None, started: bool) -> bool:
@@ -90,4 +91,30 @@ def _stopped(trace: Trace, run: Run) -> End:
 
 
 def _hopeless(run: Run, policy: Policy) -> bool:
-    return run.failures[-1].kind not in PASSING_MODEL_ERRORS or len(run.failures) >= policy.model_attempts
+    kinds = [failed.kind for failed in run.failures]
+    if kinds[-1] == "overflow" and policy.compression and policy.measure:
+        return False  # asking again as it is would be, but the context can be made shorter
+    passing = sum(kind in PASSING_MODEL_ERRORS for kind in kinds)
+    return kinds[-1] not in PASSING_MODEL_ERRORS or passing >= policy.model_attempts
+
+
+def _shorten(trace: Trace, run: Run, policy: Policy) -> Compress | End | None:
+    """Compress the context if it is too large, or because the model has refused it as too long: then each time more."""
+    compression, measure = policy.compression, policy.measure
+    if compression is None or measure is None:
+        return None
+    context = compression.context(trace, measure)
+    refused = [failed for failed in run.failures if failed.kind == "overflow"]
+    if refused and run.compressed <= (refused[-1].seq or 0):
+        plan = compression.plan(context, len(refused)) if len(refused) <= MOST_FORCED else None
+        return Compress(plan) if plan else _too_long(refused[-1].message, len(refused) - 1)
+    if run.futile >= MOST_FUTILE:
+        return None
+    plan = compression.plan(context)
+    return Compress(plan) if plan else None
+
+
+def _too_long(message: str, times: int) -> End:
+    tried = f"even after it was shortened {times} times" if times else "and there is nothing left to leave out"
+    text = f"The conversation is too long for the model, {tried}. Begin a new one, or ask for less at once."
+    return End("failed", f"{text} The model said: {message}")

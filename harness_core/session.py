@@ -221,7 +221,7 @@ class Folder:
         self._deliver(event.upto)
         upto = max(self._run.upto, event.upto)
         self._run = replace(self._run, steps=self._run.steps + 1, failures=(), last=event, upto=upto)
-        self._usage = _plus(self._usage, event.usage)
+        self._usage = added(self._usage, event.usage)
         self._batch = {call.call_uuid: CallState(call) for call in event.calls}
         if not event.calls and event.text.strip():
             self._messages.append(Message("assistant", event.text))
@@ -291,7 +291,7 @@ class Folder:
         self._messages, self._goal = list(event.messages), event.goal
         self._inbox, self._batch = list(ledger.inbox), {}
         self._rules = {rule.id: rule for rule in ledger.rules}
-        self._answer, self._usage = ledger.answer, _plus(ledger.usage, event.usage)
+        self._answer, self._usage = ledger.answer, added(ledger.usage, event.usage)
         self._run = ledger.run and replace(
             ledger.run, takeovers=0, compressed=self._seq, futile=0 if event.fits else ledger.run.futile + 1
         )
@@ -301,7 +301,8 @@ def _done(call: ToolCall, end: ToolCallEnd, step: int) -> Done:
     return Done(call.name, digest(call.effect)[:16], digest(end.content)[:16], end.outcome, step)
 
 
-def _plus(a: Usage, b: Usage) -> Usage:
+def added(a: Usage, b: Usage) -> Usage:
+    """The sum of two usages. A cost that nobody told is not taken for 0."""
     cost = None if a.cost is None and b.cost is None else (a.cost or 0.0) + (b.cost or 0.0)
     return Usage(
         a.input_tokens + b.input_tokens, a.output_tokens + b.output_tokens, a.cached_tokens + b.cached_tokens, cost

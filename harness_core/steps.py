@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from harness_core.compression.plan import Plan
 from harness_core.events import Event, HITLDecided, HookRuled, Prompted, ToolCallEnd
 from harness_core.hitl import HITLTask
+from harness_core.interceptors.compression import ContextCompressionInterceptor, Measure
 from harness_core.permissions.judge import Gate
 from harness_core.types import Args, RunStatus, ToolCall
 
@@ -25,6 +27,7 @@ class Policy:
     """All that a step rests on, beside the trace. can_ask: approvals are on, and the agent has the tool `hitl`.
 
     max_steps: model messages per run. model_attempts: of one model request. expiries: per tool; none waits for ever.
+    measure: how large requests are; without it, or without compression, no context is compressed.
     """
 
     gate: Gate = field(default_factory=Gate)
@@ -35,6 +38,8 @@ class Policy:
     agent: str = ""
     digest: str = ""
     prompt_digest: str = ""
+    compression: ContextCompressionInterceptor | None = None
+    measure: Measure | None = None
 
 
 # -- what to do --------------------------------------------------------------------------------------------------------
@@ -53,6 +58,13 @@ class Reason:
 
     step: int
     attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class Compress:
+    """Replace older messages of the context, before the model is asked (again)."""
+
+    plan: Plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,4 +142,4 @@ class Rest:
     until: float | None = None
 
 
-Step = Begin | Reason | Look | Settle | Suspend | Apply | Act | Close | End | Rest
+Step = Begin | Reason | Compress | Look | Settle | Suspend | Apply | Act | Close | End | Rest

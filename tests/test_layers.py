@@ -73,6 +73,7 @@ LAZY: Final = {
     ("harness_core.engine", "harness_core.tools"): "the built-in tools, where an option names one",
     ("harness_core.engine", "harness_core.store.sqlite"): "the store of whoever gives none",
     ("harness_core.engine", "harness_core.models.practice"): "the model of whoever names none",
+    ("harness_core.engine", "harness_core.models.tokens"): "the counter of whoever gives none",
     ("bot.app", "harness_core.models.openai"): "a real model, where the settings name one",
 }
 # Imported for annotations alone.

@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
-from harness_core.compression.limits import Limits
+from harness_core.compression.limits import Limits, reserve
 from harness_core.compression.notes import told
 from harness_core.compression.plan import Plan, compressed, fits, plan, replaced, shown
 from harness_core.compression.room import FORCED, Context
-from harness_core.compression.shape import without_empty
+from harness_core.compression.shape import Count, sized, without_empty
 from harness_core.compression.strategies import CompressionStrategy, Segment, Summarising, summarise
+from harness_core.session import Trace
 from harness_core.types import Message
 
 MOST_FORCED: Final = len(FORCED)  # compressions in a row because the model refused the request as too long
 MOST_FUTILE: Final = 2  # compressions of a run that left the context as much above its limits as before
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """How large requests are. fixed: tokens of the system prompt and the tools. length: of the model's window in
+    tokens, None if it does not tell. counter: what counts, for people.
+    """
+
+    count: Count
+    fixed: int = 0
+    length: int | None = None
+    counter: str = ""
+
+    def size(self, message: Message) -> int:
+        """Tokens of a message."""
+        return sized(message, self.count)
 
 
 class ContextCompressionInterceptor:
@@ -59,12 +76,15 @@ class ContextCompressionInterceptor:
         )
         return made
 
-    def shown(self, context: Context) -> Context:
-        """The context as a request holds it: a message that is larger than one may be has lost its middle."""
+    def context(self, trace: Trace, measure: Measure) -> Context:
+        """What the next request holds: a message that is larger than one may be has lost its middle."""
+        inbox = trace.context[len(trace.messages) :]
+        fixed = measure.fixed + reserve(self.limits.threshold(measure.length))
+        context = Context(trace.messages, measure.size, measure.count, trace.goal, inbox, fixed, measure.length)
         return replace(context, messages=shown(context, self.limits))
 
     def plan(self, context: Context, forced: int = 0) -> Plan | None:
-        """Where to cut, None if nothing is to be done or nothing can be. context: as shown. forced: see plan.plan."""
+        """Where to cut, None if nothing is to be done or nothing can be. forced: see plan.plan."""
         return plan(context, self.limits, forced)
 
     def summarise(self, context: Context, plan: Plan) -> Summarising:

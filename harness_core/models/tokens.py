@@ -92,6 +92,14 @@ class TokenCounter:
         return self._encoding
 
 
+_SHARED: Final = TokenCounter()
+
+
+def shared_counter() -> TokenCounter:
+    """The counter of whoever gives none: one for all engines of this process."""
+    return _SHARED
+
+
 def _load(name: str, cache_dir: Path | None) -> Encoding | None:
     """The encoding, None where its table cannot be had without a network."""
     try:
