@@ -18,7 +18,7 @@ from harness_core.permissions.wrappers import SHELLS, starts
 
 Argv = tuple[str | None, ...]
 
-MOST_TEXTS: Final = 300  # texts within texts that are read; beyond, the rest counts as unknown
+MOST_CHARACTERS: Final = 50_000  # of texts within texts that are read; beyond, the rest counts as unknown
 MOST_INNER: Final = 20  # programs in front of one command, each of which runs the next
 _LONGEST_OPTION: Final = 64
 _WINDOW: Final = 12  # words of a raw scan that a rule can see from each place
@@ -84,6 +84,7 @@ class _Search:
         self.texts: list[str] = []
         self.seen: set[str] = set()
         self.done: set[Argv] = set()
+        self.budget = MOST_CHARACTERS
         self.strings: list[str] = []  # quoted words, which a shell may be fed with
         self.shell = False  # a shell reads its input
 
@@ -99,8 +100,11 @@ class _Search:
     def _add(self, text: str) -> None:
         for variant in (text, text.replace("\\\n", "")):
             if variant.strip() and variant not in self.seen:
-                if len(self.seen) >= MOST_TEXTS:
+                self.budget -= len(variant)
+                if self.budget < 0 and self.seen:
                     self._hides("there are too many commands within commands")
+                    if self.budget > -MOST_CHARACTERS:
+                        self.commands.extend(raw_scan(variant))
                     return
                 self.seen.add(variant)
                 self.texts.append(variant)
@@ -136,7 +140,8 @@ class _Search:
             elif kind == "variable_assignment" and _plain(node).startswith("BASH_CMDS"):
                 self._hides("a program is given another name")
             children = node.children if kind not in ("word", "number", "raw_string") else ()
-            if kind in _LEAVES and not (children and kind in ("string", "expansion")):
+            # A text with a fault was scanned as a whole already.
+            if kind in _LEAVES and not root.has_error and not (children and kind in ("string", "expansion")):
                 self._leaf(node)
             pending.extend(children)
 

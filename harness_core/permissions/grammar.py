@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, Final
 
 try:
@@ -17,7 +18,12 @@ MISSING: Final = "commands cannot be read here, because tree-sitter is not insta
 
 def parse(source: bytes) -> Any:
     """The root node of the syntax tree of this command; None without a parser."""
-    return None if _PARSER is None else _PARSER.parse(source).root_node
+    return None if _PARSER is None else _root(source)
+
+
+@lru_cache(maxsize=4)  # the strict and the lenient reading look at the same command
+def _root(source: bytes) -> Any:
+    return _PARSER.parse(source).root_node
 
 
 def language() -> Any:

@@ -56,6 +56,7 @@ class _Scanner:
         self.pattern: list[str] = []
         self.glob = self.leading = False
         self.open_brace = self.listed = False
+        self.comma = -1
 
     def word(self) -> tuple[Word, int]:
         text = self.text
@@ -110,8 +111,11 @@ class _Scanner:
 
     def _comma_follows(self) -> bool:
         """With a comma further on, the braces may be an expansion: `a{1}..x,y}` is two words to bash."""
-        comma = self.text.find(",", self.at)
-        return comma >= 0 and not _END.search(self.text, self.at, comma)
+        if self.comma < self.at:  # looked for once per comma: a word may have thousands of braces
+            found = self.text.find(",", self.at)
+            inside = found >= 0 and not _END.search(self.text, self.at, found)
+            self.comma = found if inside else len(self.text)
+        return self.comma < len(self.text)
 
     def _literal(self, text: str) -> None:
         self.out.append(text)
