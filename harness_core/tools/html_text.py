@@ -14,6 +14,7 @@ import warnings
 from typing import Final
 
 from bs4 import BeautifulSoup, Tag
+from bs4.exceptions import ParserRejectedMarkup
 from markdownify import MarkdownConverter
 
 MEMORY: Final = 1 << 30  # bytes of address space
@@ -23,7 +24,7 @@ _NO_TEXT: Final = ["script", "style", "noscript", "template", "svg", "iframe", "
 
 def readable(html: str) -> str:
     """The page's title and text as Markdown; its main part alone where the page says which that is."""
-    soup = BeautifulSoup(html, "html.parser")
+    soup = _parsed(html)
     title = soup.title.get_text(" ", strip=True) if soup.title else ""
     for element in soup(_NO_TEXT):
         element.decompose()
@@ -33,6 +34,13 @@ def readable(html: str) -> str:
     lines = (line.rstrip() for line in text.splitlines())
     body = re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
     return f"# {title}\n\n{body}".strip() if title and not body.startswith(f"# {title}") else body
+
+
+def _parsed(html: str) -> BeautifulSoup:
+    try:
+        return BeautifulSoup(html, "html.parser")
+    except ParserRejectedMarkup:  # a `<![` with anything behind it but CDATA: browsers take it for a comment
+        return BeautifulSoup(html.replace("<![", "&lt;!["), "html.parser")
 
 
 def _markdown(part: BeautifulSoup | Tag) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from yarl import URL
 
@@ -216,7 +216,8 @@ def test_a_page_that_nests_deeper_than_the_stack_still_gives_its_text(deep: str)
     assert readable("first" + deep * 2_000 + "last").split() == ["first", "last"]
 
 
-@given(st.text("<>ab/='\"!-[] \n&#;", max_size=60))
+@given(st.text("<>ab/='\"!-[]? \n&#;", max_size=60))
+@example("before<![;after")
 def test_any_markup_gives_text(html: str):
     assert isinstance(readable(html), str)
 
