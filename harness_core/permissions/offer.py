@@ -14,8 +14,8 @@ from harness_core.permissions.paths import World
 from harness_core.permissions.patterns import covered, escaped
 from harness_core.permissions.reach import beyond
 from harness_core.permissions.readonly import look
-from harness_core.permissions.rules import KINDS, paths_of, subject_of
 from harness_core.permissions.shell import Command, read
+from harness_core.permissions.subjects import KINDS, paths_of, subject_of
 from harness_core.permissions.text import listed
 from harness_core.permissions.wrappers import STATEFUL, runs_another
 from harness_core.types import Args, canonical

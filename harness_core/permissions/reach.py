@@ -246,7 +246,8 @@ def _runner(part: Command, folders: Sequence[str], decide: Decide) -> str:
 def _shell(part: Command, folders: Sequence[str], refusal: str, decide: Decide) -> str:
     words = part.words[1:]
     if words and not words[0].text.startswith("-"):
-        return ""  # a script file: that is what a rule for a shell means
+        # A script file is what a rule for a shell means; without a folder or an ending it may be any program in PATH.
+        return "" if "/" in words[0].text or "." in words[0].text else refusal
     if len(words) != 2 or words[0].text not in ("-c", "-ec", "-euc", "-eu"):
         return refusal
     reading = read(words[1].text)

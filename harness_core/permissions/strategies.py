@@ -8,7 +8,8 @@ from typing import Final
 
 from harness_core.permissions import urls
 from harness_core.permissions.paths import World, absolute, placed, protected, secret, unusual, within
-from harness_core.permissions.rules import paths_of, subject_of, unasked
+from harness_core.permissions.rules import unasked
+from harness_core.permissions.subjects import paths_of, subject_of
 from harness_core.session import Trace
 from harness_core.types import Args, Inspection
 

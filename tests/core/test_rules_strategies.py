@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
+from harness_core.permissions.against import names
 from harness_core.permissions.offer import offer_prefix, offer_prefixes, stored_pattern
 from harness_core.permissions.paths import World
 from harness_core.permissions.rule import PermissionRule
-from harness_core.permissions.rules import check_rules, names, speaking
+from harness_core.permissions.rules import check_rules, speaking
 from harness_core.permissions.strategies import (
     BashToolStrategy,
     ReadToolStrategy,

@@ -1,0 +1,82 @@
+"""What a rule that denies or asks matches: a call in any reading of its arguments. Doubt widens."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Literal
+
+from harness_core.permissions import patterns, urls
+from harness_core.permissions.everywhere import commands_in
+from harness_core.permissions.paths import World, covers, placed
+from harness_core.permissions.rule import PermissionRule
+from harness_core.permissions.subjects import KINDS, every_path, every_text, same_json
+from harness_core.permissions.text import invisible
+from harness_core.types import Args, canonical
+
+
+def names(rule: PermissionRule, tool: str) -> bool:
+    """Whether the rule's tool is this one. `*` stays between the `__` of a name; alone it is every tool."""
+    wide = rule.effect != "allow"
+    if not tool or (not wide and (not tool.isascii() or invisible(tool))):
+        return wide and rule.tool == "*"
+    if rule.tool == "*":
+        return True
+    flags = re.I if wide else 0
+    wanted, given = (name.split("__") for name in (rule.tool, tool))
+    return len(wanted) == len(given) and all(_star(one, other, flags) for one, other in zip(wanted, given, strict=True))
+
+
+def _star(pattern: str, name: str, flags: int) -> bool:
+    return bool(re.fullmatch(".*".join(re.escape(piece) for piece in pattern.split("*")), name, re.S | flags))
+
+
+def struck(rule: PermissionRule, tool: str, args: Args, world: World) -> Literal["yes", "no", "unknown"]:
+    """Whether a deny or ask rule that names the tool matches; unknown if it cannot be judged."""
+    try:
+        return "yes" if _strikes(rule, tool, args, world) else "no"
+    except Exception:  # what a rule cannot judge is put to a person, whether it denies or asks
+        return "unknown"
+
+
+def _strikes(rule: PermissionRule, tool: str, args: Args, world: World) -> bool:
+    """Whether a deny or ask rule that names the tool matches these arguments, in any reading of them."""
+    if rule.arguments is not None:
+        return rule.arguments == canonical(args)
+    if rule.pattern is None or rule.pattern == "":
+        return True
+    kind = KINDS.get(tool.casefold(), "other")
+    if kind == "bash":
+        return any(_strikes_command(rule.pattern, text) for text in every_text(args))
+    if kind == "path":
+        return _strikes_path(rule.pattern, args, world)
+    if kind == "url":
+        found = [*every_text(args), *world.redirects]
+        return any(urls.denies(rule.pattern, text, world.addresses) for text in found)
+    return same_json(rule.pattern, args) or any(rule.pattern == text for text in args.values() if isinstance(text, str))
+
+
+def _strikes_command(pattern: str, command: str) -> bool:
+    if patterns.exact_text(pattern) == command.strip():
+        return True
+    found = commands_in(command)
+    return any(patterns.strikes(pattern, argv) == "yes" for argv in found.commands if argv)
+
+
+def _strikes_path(pattern: str, args: Args, world: World) -> bool:
+    named = [placed(path, world) for path in every_path(args)]
+    return any(covers(pattern, path, world, wide=True) for path in (*named, *(world.paths or ())))
+
+
+def hidden(rules: Iterable[PermissionRule], tool: str, command: str) -> str:
+    """What keeps a scoped deny or ask rule from seeing all that a command runs; "" if nothing does."""
+    scoped = [r for r in rules if r.effect in ("deny", "ask") and names(r, tool) and (r.pattern or r.arguments)]
+    if not scoped:
+        return ""
+    found = commands_in(command)
+    if found.opaque:
+        return f"{found.opaque}, and there are rules against some commands"
+    for rule in scoped:
+        if rule.pattern and any(patterns.strikes(rule.pattern, argv) == "maybe" for argv in found.commands if argv):
+            return f"whether the rule “{rule}” speaks of it is only known when it runs"
+    return ""

@@ -1,0 +1,169 @@
+"""What allow rules let run: only calls that are plainly meant by them. Doubt narrows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from harness_core.permissions import patterns, urls
+from harness_core.permissions.against import hidden
+from harness_core.permissions.flags import Refused
+from harness_core.permissions.paths import World, covers, has_wildcard, placed, protected, unescaped, unusual, within
+from harness_core.permissions.reach import beyond
+from harness_core.permissions.readonly import harmless_redirect, judged, look, moved
+from harness_core.permissions.rule import PermissionRule
+from harness_core.permissions.shell import Command, Reading, read
+from harness_core.permissions.subjects import KINDS, paths_of, same_json, subject_of
+from harness_core.permissions.wrappers import STATEFUL
+from harness_core.types import Args, canonical
+
+
+def allowing(
+    rules: Sequence[PermissionRule], mine: Sequence[PermissionRule], tool: str, args: Args, world: World
+) -> PermissionRule | None:
+    """The first of `mine` (the allow rules that name the tool) that lets the call run; None if they do not."""
+    kind = KINDS.get(tool, "other")
+    if kind == "other":
+        return next((rule for rule in mine if _allows_json(rule, args)), None)
+    exact = [rule for rule in mine if rule.arguments is not None and rule.arguments == canonical(args)]
+    scoped = [rule for rule in mine if rule.arguments is None]
+    if kind == "bash":
+        return _allows_command(rules, exact, scoped, tool, args, world)
+    if kind == "path":
+        return _allows_path(exact, scoped, args, world)
+    return _allows_url(exact, scoped, args, world)
+
+
+def _allows_json(rule: PermissionRule, args: Args) -> bool:
+    if rule.arguments is not None:
+        return rule.arguments == canonical(args)
+    return rule.pattern is None or same_json(rule.pattern, args)
+
+
+# -- commands ----------------------------------------------------------------------------------------------------------
+
+
+def _allows_command(
+    rules: Sequence[PermissionRule],
+    exact: Sequence[PermissionRule],
+    scoped: Sequence[PermissionRule],
+    tool: str,
+    args: Args,
+    world: World,
+) -> PermissionRule | None:
+    command = subject_of("bash", args)
+    if command is None:
+        return None
+    reading = read(command)
+    if not reading.parses or hidden(rules, tool, command):
+        return None
+    text = command.strip(" \t\n")
+    whole = [*exact, *(rule for rule in scoped if rule.pattern is None)]
+    whole += [rule for rule in scoped if rule.pattern and patterns.exact_text(rule.pattern) == text]
+    return whole[0] if whole else _by_parts(reading, scoped, world)
+
+
+def _by_parts(reading: Reading, rules: Sequence[PermissionRule], world: World) -> PermissionRule | None:
+    """Every part by a rule or by the table; the first rule that took part."""
+    if reading.problem:
+        return None
+    used: list[PermissionRule] = []
+    away = moved(reading, world) is not None
+
+    def allowed(part: Command, places: Sequence[str]) -> bool:
+        if len(reading.commands) > 1 and part.words[0].text in STATEFUL:
+            return False  # it may change what the other parts mean
+        if part.negated or (away and part is not reading.commands[0]):
+            return False  # a rule was made for commands that start in the workspace
+        if not all(harmless_redirect(redirect) for redirect in part.redirects):
+            return False
+        rule = next((rule for rule in rules if _covers_part(rule, part, places, world, by_itself)), None)
+        used.extend([rule] if rule else [])
+        return rule is not None
+
+    def by_itself(part: Command, places: Sequence[str]) -> bool:
+        if allowed(part, places):
+            return True
+        try:
+            look(part, places, world, first=False, only=False)
+        except Refused:
+            return False
+        return True
+
+    verdict = judged(reading, world, allowed)
+    return used[0] if used and verdict.effect == "allow" else None
+
+
+def _covers_part(rule: PermissionRule, part: Command, places: Sequence[str], world: World, by_itself: Any) -> bool:
+    pattern = rule.pattern or ""
+    if patterns.same_argv(pattern, part):
+        return True
+    if patterns.exact_text(pattern) is not None:
+        return False
+    covered = patterns.covered(pattern, part)
+    return covered is not None and not beyond(part, covered, places, world, by_itself)
+
+
+# -- paths -------------------------------------------------------------------------------------------------------------
+
+
+def _allows_path(
+    exact: Sequence[PermissionRule], scoped: Sequence[PermissionRule], args: Args, world: World
+) -> PermissionRule | None:
+    found = paths_of(args)
+    if not found or any(unusual(path) for path in found):
+        return None
+    lexical = [placed(path, world) for path in found]
+    real = list(world.paths) if world.paths is not None else lexical
+    if len(real) != len(lexical):
+        return None
+    both = list(zip(lexical, real, strict=True))
+    if exact:
+        # The arguments were approved for the file that they name, not for where a symlink leads today.
+        return exact[0] if all(one == other for one, other in both) else None
+    used = [next((r for r in scoped if _allows_file(r, one, other, world)), None) for one, other in both]
+    return used[0] if all(used) else None
+
+
+def _allows_file(rule: PermissionRule, lexical: str, real: str, world: World) -> bool:
+    return all(_allows_one(rule.pattern, path, world) for path in (lexical, real))
+
+
+def _allows_one(pattern: str | None, path: str, world: World) -> bool:
+    if pattern is not None and not has_wildcard(pattern) and pattern:
+        return placed(unescaped(pattern), world) == path
+    below = path[len(world.workspace) :] if within(path, world.workspace) else path
+    if protected(below):
+        return False
+    return pattern is None or covers(pattern, path, world, wide=False)
+
+
+# -- URLs --------------------------------------------------------------------------------------------------------------
+
+
+def _allows_url(
+    exact: Sequence[PermissionRule], scoped: Sequence[PermissionRule], args: Args, world: World
+) -> PermissionRule | None:
+    text = subject_of("url", args)
+    if text is None:
+        return None
+    try:
+        hops = [urls.canonical_url(hop) for hop in (text, *world.redirects)]
+    except urls.BadUrl:
+        return None
+    first, *further = [_url_rule(exact if place == 0 else (), scoped, hop) for place, hop in enumerate(hops)]
+    if first is None or not all(further):
+        return None
+    own = urls.local(hops[0].host)  # a rule that names a private host means its private address
+    return first if own or not any(_private(address) for address in world.addresses) else None
+
+
+def _url_rule(
+    exact: Sequence[PermissionRule], scoped: Sequence[PermissionRule], url: urls.Url
+) -> PermissionRule | None:
+    return next((rule for rule in (*exact, *(r for r in scoped if urls.allows(r.pattern, url)))), None)
+
+
+def _private(address: str) -> bool:
+    found = urls.address_of(address)
+    return found is None or urls.private(found)
