@@ -33,6 +33,7 @@ from harness_core.models.practice import PracticeModel
 from harness_core.options import DEFAULT_TOOLS, HarnessOptions
 from harness_core.ports import ChatModel, Clock, SessionStore, Tool
 from harness_core.store.sqlite import SQLiteStore
+from harness_core.tools.own import load_tools
 
 log = logging.getLogger(__name__)
 
@@ -82,7 +83,7 @@ class Bot:
             clock=self.clock,
             hitl_enabled=True,
             workspace_for=None if settings.workspace else own_workspace(settings.data),
-            tools=parts.tools,
+            tools=[*parts.tools, *(load_tools(settings.tools) if settings.tools else ())],
             options=replace(parts.options or HarnessOptions(), adjust=self.book.adjust),
         )
         self.api = SlackApi(slack.bot_token, slack.api_url)

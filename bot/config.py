@@ -35,6 +35,7 @@ VARIABLES: Final[tuple[tuple[str, str, str, bool], ...]] = (
     ("HARNESS_APPROVERS", "who decides beside them", "nobody", False),
     ("HARNESS_DATA", "the data folder", "data", False),
     ("HARNESS_WORKSPACE", "one folder for all sessions", "a folder per session in the data folder", False),
+    ("HARNESS_TOOLS", "a module with tools of your own", "none", False),
     ("HARNESS_LOCAL_PORT", "the local workspace's port", str(LOCAL_PORT), False),
     ("HARNESS_MODEL", "the model", "the practice model", False),
     ("OPENAI_BASE_URL", "where the model is", "OpenAI", False),
@@ -73,8 +74,8 @@ class ModelSettings:
 @dataclass(frozen=True, slots=True)
 class Settings:
     """All settings. slack: None means the local workspace. workspace: one folder that every session works in, or None
-    for a folder per session under `data`. admins, approvers: ids of people; `requester` among the approvers lets
-    requesters decide their own calls.
+    for a folder per session under `data`. tools: a module or .py file with tools of one's own. admins, approvers: ids
+    of people; `requester` among the approvers lets requesters decide their own calls.
     """
 
     slack: SlackSettings | None = None
@@ -84,6 +85,7 @@ class Settings:
     data: Path = Path("data")
     workspace: Path | None = None
     local_port: int = LOCAL_PORT
+    tools: str = ""
 
     @classmethod
     def from_env(cls, env: Mapping[str, str]) -> Settings:
@@ -99,6 +101,7 @@ class Settings:
             approvers=people[1],
             data=Path(read.text("HARNESS_DATA") or "data"),
             workspace=read.path("HARNESS_WORKSPACE"),
+            tools=read.text("HARNESS_TOOLS"),
             local_port=read.port("HARNESS_LOCAL_PORT", LOCAL_PORT),
         )
         if read.wrong:

@@ -209,7 +209,7 @@ class Presenter:
                 asked = await self._show(session_id, thread, draft)
             except SlackRefused as refused:
                 log.error("%s of session %s cannot be shown: %s", draft.post, session_id, refused)
-                whole, asked = False, True
+                whole, asked = False, False
             if asked and session_id in self._dirty:
                 return False  # Slack takes its time: what changed meanwhile must not wait for all the rest
         return whole

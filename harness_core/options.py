@@ -9,7 +9,7 @@ from typing import Final
 
 from harness_core.steps import Expiry, Policy
 
-DEFAULT_TOOLS: Final = ("read", "write", "edit", "ls", "bash", "hitl")
+DEFAULT_TOOLS: Final = ("read", "write", "edit", "ls", "glob", "grep", "bash", "webfetch", "todo", "hitl")
 
 SYSTEM_PROMPT: Final = """\
 You are an agent that works with tools in one workspace folder. Paths are relative to it.

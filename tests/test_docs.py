@@ -13,13 +13,31 @@ import pytest
 from bot import config
 from harness_core import events
 from harness_core.tools import BUILTIN
+from harness_core.tools.own import load_tools
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text("utf-8")
 
 
+PROGRAMS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+
+
+def test_a_tool_of_one_s_own_is_as_short_as_it_says(tmp_path: Path) -> None:
+    (program,) = [one for one in PROGRAMS if "page_on_call" in one]
+    (tmp_path / "ours.py").write_text(program, "utf-8")
+
+    (tool,) = load_tools(str(tmp_path / "ours.py"))
+
+    assert (tool.spec.name, tool.read_only({})) == ("page_on_call", False)
+    assert set(tool.spec.schema["properties"]) == {"team", "message"}
+
+
+def test_every_tool_is_documented() -> None:
+    assert [name for name in BUILTIN if f"`{name}`" not in README] == []
+
+
 def test_the_library_example_runs_and_shows_what_it_says(tmp_path: Path) -> None:
-    (program,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    (program,) = [one for one in PROGRAMS if "asyncio.run" in one]
 
     done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=50)
 

@@ -91,7 +91,8 @@ PUBLIC: Final = words(
 )
 # Who puts the parts together, or plays with the whole; and what only those may know.
 PARTS: Final = words(
-    "harness_core.store.sqlite harness_core.models.practice harness_core.models.openai harness_core.tools"
+    "harness_core.store.sqlite harness_core.models.practice harness_core.models.openai harness_core.tools "
+    "harness_core.tools.own"
 )
 COMPOSERS: Final = frozenset({"bot.app", "bot.demo", "bot.__main__"})
 

@@ -20,6 +20,7 @@ from harness_core.tools.clip import clip, said
 from harness_core.types import Args, Inspection, ToolResult, canonical
 
 RESULT_CHARS: Final = 100_000  # of one result; head and tail are kept
+LARGEST_RESULT: Final = 10_000_000  # characters; more than this is a fault of the tool, not a long result
 NOTHING: Final = "(no output)"
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")  # what every provider accepts
@@ -196,8 +197,8 @@ def _text(value: Any) -> str:
     if isinstance(value, bytes | bytearray):
         try:
             value = value.decode("utf-8")
-        except UnicodeDecodeError:
-            value = f"({len(value):,} bytes that are not text)"
+        except UnicodeDecodeError as error:
+            raise ToolFailed(f"The tool returned {len(value):,} bytes that are not text.") from error
     if value is not None and not isinstance(value, str):
         try:
             value = to_json(value).decode()
@@ -205,4 +206,6 @@ def _text(value: Any) -> str:
             raise ToolFailed(f"The tool returned a {type(value).__name__}, which is neither text nor JSON.") from error
     if not value:
         return NOTHING
+    if len(value) > LARGEST_RESULT:
+        raise ToolFailed(f"The tool returned {len(value):,} characters; no more than {LARGEST_RESULT:,} are taken.")
     return clip(value.encode("utf-8", "backslashreplace").decode(), RESULT_CHARS)

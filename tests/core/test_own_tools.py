@@ -197,12 +197,23 @@ async def test_a_tool_that_hangs_is_an_error_result(tmp_path: Path):
 
 
 @pytest.mark.parametrize("value", ["x" * 50_000_000, b"x" * 50_000_000, ["x" * 1_000] * 50_000])
-async def test_a_tool_that_returns_50_mb_costs_the_context_no_more_than_others(value: Any, tmp_path: Path):
+async def test_a_tool_that_returns_50_mb_is_an_error_result(value: Any, tmp_path: Path):
     async def much() -> Any:
         return value
 
     end = await outcome(much, tmp_path)
 
+    assert end.outcome == "error"
+    assert "no more than 10,000,000 are taken" in end.content
+
+
+async def test_a_long_result_is_cut_and_says_so(tmp_path: Path):
+    async def long() -> str:
+        return "x" * 5_000_000
+
+    end = await outcome(long, tmp_path)
+
+    assert end.outcome == "ok"
     assert len(end.content) < RESULT_CHARS + 100
     assert "characters left out" in end.content
 
@@ -218,8 +229,10 @@ async def test_a_tool_that_returns_no_text_is_an_error_result(value: Any, tmp_pa
     assert "neither text nor JSON" in end.content
 
 
-async def test_bytes_that_are_no_text_are_told_as_such(tmp_path: Path):
+async def test_bytes_that_are_no_text_are_an_error_result(tmp_path: Path):
     async def binary() -> bytes:
         return b"\xff\x00" * 1_000
 
-    assert (await outcome(binary, tmp_path)).content == "(2,000 bytes that are not text)"
+    end = await outcome(binary, tmp_path)
+
+    assert (end.outcome, end.content) == ("error", "The tool returned 2,000 bytes that are not text.")
