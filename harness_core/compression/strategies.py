@@ -75,8 +75,8 @@ def summarise(strategy: CompressionStrategy | None, segment: Segment) -> Summari
     """What a strategy makes of a segment: bounded in length and in questions, and None if it fails."""
     if strategy is None or segment.budget < LEAST_BUDGET or not segment.messages:
         return None
-    asking = strategy.compress(segment)
     try:
+        asking = strategy.compress(segment)
         question = next(asking)
         for _ in range(MOST_QUESTIONS):
             question = asking.send((yield question))
