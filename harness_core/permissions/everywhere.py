@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from harness_core.permissions.grammar import parse
+from harness_core.permissions.spelling import Glob, closed, loose
 from harness_core.permissions.text import listed
 from harness_core.permissions.wrappers import SHELLS, starts
 
@@ -41,12 +42,6 @@ _EVALUATE: Final = re.compile(
 _RUNS_VALUE: Final = re.compile(
     r"--?[a-z-]*(?:command|exec|prog|action|pager|pre|cmd|pack|wrapper|editor|shell|run)[a-z-]*"
 )
-
-
-class Glob(str):
-    """A word that bash may replace by the names of files."""
-
-    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +148,7 @@ class _Search:
         if "$" in text:
             bare = text.replace("\\\n", "")
             for place in [m.end() for m in re.finditer(r"\$\(", bare)][:20]:
-                self._add(_closed(bare, place))
+                self._add(closed(bare, place))
 
     def _raw(self, node: Any, evaluated: bool) -> None:
         text = _plain(node)[1:-1]
@@ -166,7 +161,7 @@ class _Search:
         for inner in re.findall(r"`([^`]*)(?:`|\Z)", text, re.S):
             self._add(inner)
         for match in list(re.finditer(r"\$\(", text))[:20]:
-            self._add(_closed(text, match.end()))
+            self._add(closed(text, match.end()))
 
     # -- one command ---------------------------------------------------------------------------------------------------
 
@@ -380,44 +375,3 @@ def _word(node: Any) -> str | None:
             return None
         pending.extend(inner.children)
     return loose(text)
-
-
-_PIECE: Final = re.compile(r"\$'((?:[^'\\]|\\.)*)'|\$?\"((?:[^\"\\]|\\.)*)\"|'([^']*)'|\\(.)|([^'\"\\$*?\[]+|.)", re.S)
-_ANSI: Final = re.compile(
-    r"\\(?:x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|([0-7]{1,3})|c(.)|(.))", re.S
-)
-_NAMED: Final = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "v": "\v"}
-
-
-def loose(text: str) -> str:
-    """A word as bash sees it, without asking whether every escape is honest."""
-    if "'" not in text and '"' not in text and "\\" not in text and "$" not in text and "`" not in text:
-        return Glob(text) if re.search(r"[*?\[]", text) and text != "[" else text
-    out = []
-    for ansi, double, single, escaped, other in _PIECE.findall(text):
-        if double:
-            out.append(re.sub(r"\\([\"\\$`])", r"\1", double))
-        else:
-            out.append(_ANSI.sub(_unescaped, ansi) if ansi else single or escaped or other)
-    word = "".join(out)
-    return Glob(word) if any(other and other in "*?[" for *_, other in _PIECE.findall(text)) else word
-
-
-def _unescaped(match: re.Match[str]) -> str:
-    two, four, eight, octal, control, other = match.groups()
-    if code := two or four or eight:
-        number = int(code, 16)
-        return chr(number) if number < 0x110000 else ""
-    if octal:
-        return chr(int(octal, 8) & 0xFF)
-    return "" if control else _NAMED.get(other, other)
-
-
-def _closed(text: str, start: int) -> str:
-    """What stands in the parentheses that were opened before `start`, quotes aside."""
-    depth = 1
-    for place in range(start, len(text)):
-        depth += {"(": 1, ")": -1}.get(text[place], 0)
-        if depth == 0:
-            return text[start:place]
-    return text[start:]

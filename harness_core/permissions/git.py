@@ -68,7 +68,7 @@ _VERBS: Final[Mapping[str, Program]] = {
     "status": program(
         "sbvzu::",
         "short branch porcelain:: long verbose untracked-files:: ignored:: show-stash ahead-behind no-ahead-behind "
-        "renames no-renames column:: no-column ignore-submodules::",
+        "renames no-renames column:: no-column",
     ),
     "log": program(_LOG_SHORT, _LOG, digits=True, check=_formatted),
     "show": program(_LOG_SHORT, _LOG, digits=True, check=_formatted),

@@ -73,12 +73,18 @@ _SECRET_NAMES: Final = re.compile(
   """,
     re.X | re.I,
 )
-# Names that secrets go by, to see whether a glob could reach one.
-_SAMPLES: Final = listed(
-    ".env .env.local .env.production .envrc .npmrc .netrc .pypirc .git-credentials .htpasswd .pgpass id_rsa "
-    "id_ed25519 id_ecdsa key.pem tls.pem server.key app.key cert.p12 secrets.yml secrets.yaml secrets.json "
-    "secret.json credentials.json credentials token terraform.tfstate prod.tfvars wallet.dat .git .ssh .aws "
-    "secrets service-account.json kubeconfig .bash_history prod.env release.jks vault.kdbx"
+# Names that secrets go by, to see whether a glob could reach one; and names that are on every disk.
+_SAMPLES: Final = SECRET_FOLDERS | listed(
+    ".env .env.local .env.production .envrc .flaskenv .npmrc .netrc .pypirc .git-credentials .htpasswd .pgpass .my.cnf "
+    ".vault-token .s3cfg .boto .token .terraformrc .bash_history id_rsa id_dsa id_ecdsa id_ed25519 key.pem tls.pem "
+    "server.key app.key cert.p12 x.p8 x.pfx x.ppk x.jks x.keystore x.kdbx x.ovpn x.gpg x.asc x.age x.keytab "
+    "secrets.yml secrets.yaml secrets.json secret.json secret credentials.json credentials token access_token "
+    "tokens.json password passwords passwd api_key private_key auth.json gcp-key.json service-account.json "
+    "firebase-adminsdk-x.json terraform.tfstate terraform.tfstate.backup prod.tfvars wallet.dat logins.json key4.db "
+    "cookies.sqlite shadow kubeconfig prod.env"
+)
+_ORDINARY: Final = listed(
+    "readme.md main.py index.js app.ts package.json data.json config.yml config.yaml notes.txt x.sh a.c lib.rs main.go"
 )
 
 
@@ -104,16 +110,30 @@ def _secret_name(name: str) -> bool:
 def may_reach_secret(pattern: str) -> bool:
     """Whether a glob could match the name of a secret, at any of its segments. `*` does not match a leading dot."""
     segments = [segment for segment in pattern.casefold().split("/") if segment not in ("", ".")]
-    return any(_could_match(segment) for segment in segments) or secret(re.sub(r"\[(.)\]", r"\1", pattern))
+    return any(_matches(segment, _SAMPLES) for segment in segments) or secret(re.sub(r"\[(.)\]", r"\1", pattern))
 
 
-def _could_match(segment: str) -> bool:
+def aims_at_secret(pattern: str) -> bool:
+    """Whether a glob over many files is about secrets: it matches some, and nothing ordinary."""
+    last = pattern.casefold().rstrip("/").rpartition("/")[2]
+    if secret(pattern):
+        return True
+    return may_reach_secret(pattern) and not _matches(last, _ORDINARY)
+
+
+def _matches(segment: str, names: frozenset[str]) -> bool:
     if not re.search(r"[*?\[]", segment):
         return False
-    return any(
-        fnmatch.fnmatchcase(name, segment) and (segment.startswith((".", "[.]")) or not name.startswith("."))
-        for name in _SAMPLES
-    )
+    hidden = re.match(r"\.|\[[.]", segment)
+    loose = _without_sets(segment)
+    return any(fnmatch.fnmatchcase(name, loose) and (hidden or not name.startswith(".")) for name in names)
+
+
+def _without_sets(segment: str) -> str:
+    """A glob in which any set of characters may be anything: bash knows classes and negations that Python does not."""
+    plain = re.sub(r"\[([*?\[])\]", "?", segment)
+    start, end = plain.find("["), plain.rfind("]")
+    return plain if start < 0 else plain[:start] + "*" + (plain[end + 1 :] if end > start else "")
 
 
 # -- protected: what is not written without an exact rule --------------------------------------------------------------

@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from harness_core.permissions.flags import Given, Program, Refused, given
-from harness_core.permissions.paths import World, absolute, may_reach_secret, secret, within
+from harness_core.permissions.paths import World, absolute, aims_at_secret, may_reach_secret, secret, within
 from harness_core.permissions.programs import ALLOW_NEGATION, ALLOW_OUTSIDE_READS, EXACT, OWN, known
 from harness_core.permissions.shell import Command, Reading, Redirect, read
 from harness_core.permissions.words import Word, quoted
 
+# Options whose value chooses, among many files, those that are read.
+_CHOOSING: Final = frozenset({"--include", "-g", "--glob", "--iglob"})
 _NAME: Final = re.compile(r"[a-z][a-z0-9_.+-]*|\[|:")
 
 
@@ -183,6 +185,9 @@ def _listed(what: Program, name: str, words: Sequence[Word], places: Sequence[st
         raise Refused(f"{verb} takes no names here")
     _paths(operand_paths(what, options), places, world, names=what.names)
     _inside(options.doubtful, places, world)
+    for option, value in options.options:
+        if option in _CHOOSING and value and not value.text.startswith("!") and aims_at_secret(value.text):
+            raise Refused(f"`{value.text}` chooses files that may hold secrets")
 
 
 def operand_paths(what: Program, options: Given) -> list[Word]:
@@ -238,9 +243,8 @@ def _pathspec(word: Word, places: Sequence[str], world: World) -> None:
     for text in (word.text, spec.lstrip("/!^")):
         if text:
             _path(Word(text, glob=word.glob, pattern=word.pattern), places, world, names=True)
-    core = re.sub(r"[*?\[\]]", "", word.text.rpartition("/")[2].rpartition(":")[2])
-    if core != word.text and core and (secret(core) or secret("x" + core)):
-        raise Refused(f"`{word.text}` may reach secrets")
+        if re.search(r"[*?\[]", text) and aims_at_secret(text):  # git has globs of its own, in quotes too
+            raise Refused(f"`{word.text}` may reach secrets")
 
 
 # -- paths and redirects -----------------------------------------------------------------------------------------------

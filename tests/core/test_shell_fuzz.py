@@ -26,15 +26,15 @@ STRINGS = 12_000  # that are judged
 RUNS = 150  # of those that are allowed, that are run
 
 # Pieces of commands, chosen so that something dangerous is always near.
-PIECES = [
-    *"ls cat head grep find sort echo printf test true git sed awk tr wc uniq diff date cd [ ] : xxd cut".split(),  # noqa: SIM905
-    *"touch touch touch permcase permcase x README.md src src/main.py a.txt *.md * ? -n -l -la -o -exec -delete".split(),  # noqa: SIM905
-    "{}", "\\;", "--", "-", "status", "log", "'", '"', "'a b'", '"a b"', "\\", "\\\\", "$(", ")", "`", "$'", '$"', "${", "}",
-    "{", "(", "&&", "||", ";", "|", "&", "|&", "\n", ">", "<", ">>", "2>", "/dev/null", "2>&1", "<<", "<<<", "<(", "#", "!",
-    " ", " ", " ", " ", " ", "  ", "\t", "\r", "=", "x=1", "~", ",", "..", "{a,b}", "@{1}", "HEAD@{1}", "1", "0", "'touch x'",
-    '"touch x"', "$(touch x)", "`touch x`", "%s", "%n", "'{print $1}'", "'1p'", "1p", "-e", "-v", "then", "do", "fi", "done",
-    "e", "\u00a0", "\u200b", "é", "!!", "^", "[a]", "-print", "\\(", "\\)", "\\!", "eval", "exec", "env", "xargs", "-f", "\\\n",
-]  # fmt: skip
+WORDS = """
+ls cat head grep find sort echo printf test true git sed awk tr wc uniq diff date cd [ ] : xxd cut
+touch touch touch permcase permcase x README.md src src/main.py a.txt *.md * ? -n -l -la -o -exec -delete
+{} \\; -- - status log \\ \\\\ $( ) ` ${ } { ( && || ; | & |& > < >> 2> /dev/null 2>&1 << <<< <( # ! = x=1 ~ , ..
+{a,b} @{1} HEAD@{1} 1 0 %s %n '1p' 1p -e -v then do fi done e \u00e9 !! ^ [a] -print \\( \\) \\! eval exec env xargs -f
+"""
+QUOTED = ["'", '"', "'a b'", '"a b"', "$'", '$"', "'touch x'", '"touch x"', "$(touch x)", "`touch x`", "'{print $1}'"]
+BLANKS = ["\n", " ", " ", " ", " ", " ", "  ", "\t", "\r", "\u00a0", "\u200b", "\\\n"]
+PIECES = [*WORDS.split(), *QUOTED, *BLANKS]
 
 
 def random_commands(number: int) -> Iterator[str]:
@@ -125,7 +125,9 @@ def test_decoded_words_are_the_words_that_bash_sees(tmp_path: Path) -> None:
 
 texts = st.lists(st.sampled_from(PIECES), max_size=14).map(" ".join) | st.text(max_size=60)
 RULES = (
-    PermissionRule.allow("bash", "npm run test *"), PermissionRule.allow("bash"), PermissionRule.deny("bash", "touch *"),
+    PermissionRule.allow("bash", "npm run test *"),
+    PermissionRule.allow("bash"),
+    PermissionRule.deny("bash", "touch *"),
     PermissionRule.ask("bash", "permcase *"),
 )  # fmt: skip
 

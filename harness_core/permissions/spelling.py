@@ -1,0 +1,53 @@
+"""How a word is spelled, read leniently: quotes, escapes and ANSI codes, without asking whether each is honest."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+
+class Glob(str):
+    """A word that bash may replace by the names of files."""
+
+    __slots__ = ()
+
+
+_PIECE: Final = re.compile(r"\$'((?:[^'\\]|\\.)*)'|\$?\"((?:[^\"\\]|\\.)*)\"|'([^']*)'|\\(.)|([^'\"\\$*?\[]+|.)", re.S)
+_ANSI: Final = re.compile(
+    r"\\(?:x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|([0-7]{1,3})|c(.)|(.))", re.S
+)
+_NAMED: Final = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "v": "\v"}
+
+
+def loose(text: str) -> str:
+    """A word as bash sees it, without asking whether every escape is honest."""
+    if "'" not in text and '"' not in text and "\\" not in text and "$" not in text and "`" not in text:
+        return Glob(text) if re.search(r"[*?\[]", text) and text != "[" else text
+    out = []
+    for ansi, double, single, escaped, other in _PIECE.findall(text):
+        if double:
+            out.append(re.sub(r"\\([\"\\$`])", r"\1", double))
+        else:
+            out.append(_ANSI.sub(_unescaped, ansi) if ansi else single or escaped or other)
+    word = "".join(out)
+    return Glob(word) if any(other and other in "*?[" for *_, other in _PIECE.findall(text)) else word
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    two, four, eight, octal, control, other = match.groups()
+    if code := two or four or eight:
+        number = int(code, 16)
+        return chr(number) if number < 0x110000 else ""
+    if octal:
+        return chr(int(octal, 8) & 0xFF)
+    return "" if control else _NAMED.get(other, other)
+
+
+def closed(text: str, start: int) -> str:
+    """What stands in the parentheses that were opened before `start`, quotes aside."""
+    depth = 1
+    for place in range(start, len(text)):
+        depth += {"(": 1, ")": -1}.get(text[place], 0)
+        if depth == 0:
+            return text[start:place]
+    return text[start:]
