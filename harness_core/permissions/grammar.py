@@ -26,6 +26,11 @@ def _root(source: bytes) -> Any:
     return _PARSER.parse(source).root_node
 
 
+def forget() -> None:
+    """Forget the trees that were made."""
+    _root.cache_clear()
+
+
 def language() -> Any:
     """The grammar in use, for a test that pins its node kinds; None without a parser."""
     return None if _PARSER is None else _PARSER.language

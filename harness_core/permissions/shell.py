@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
+from harness_core.permissions import grammar
 from harness_core.permissions.grammar import MISSING, parse
 from harness_core.permissions.text import dash_like, disguised
 from harness_core.permissions.words import Unclear, Word, quoted, scan
@@ -122,6 +123,7 @@ def _read(command: str) -> Reading:
 def forget() -> None:
     """Forget what was read, for measuring and for tests that take the parser away."""
     _read.cache_clear()
+    grammar.forget()
 
 
 class Unparsed(Unclear):
