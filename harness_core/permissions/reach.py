@@ -82,7 +82,7 @@ _RUNNERS: Final[Mapping[str, frozenset[str]]] = {
     "uv": listed("run tool"), "poetry": listed("run"), "pipenv": listed("run"), "hatch": listed("run"),
     "rye": listed("run"), "mise": listed("exec x"), "bundle": listed("exec"), "pnpm": listed("exec dlx"),
     "yarn": listed("exec dlx"), "npm": listed("exec x explore"), "direnv": listed("exec"), "conda": listed("run"),
-    "bun": listed("x"), "nix": listed("run shell develop"), "go": listed("run"), "cargo": listed("run"),
+    "bun": listed("x"), "nix": listed("run shell develop"),
 }  # fmt: skip
 
 Decide = Callable[[Command, Sequence[str]], bool]
