@@ -15,7 +15,11 @@ log = logging.getLogger(__name__)
 
 
 class Heartbeat:
-    """Says every second that this process lives, whatever the event loop and the writer are busy with."""
+    """Says every second that this process lives, whatever the event loop and the writer are busy with.
+
+    Except when the writer is busy writing: then it is the writer who says so (see SQLiteStore), because two connections
+    that want the same lock do not take turns, and a heartbeat that never gets it would cost all leases.
+    """
 
     def __init__(self, path: Path, owner: str, beats: Beats, clock: Clock, every: float = BEAT_EVERY) -> None:
         self._path = path
@@ -25,6 +29,11 @@ class Heartbeat:
         self._every = every  # seconds
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="sqlite-heartbeat", daemon=True)
+
+    @property
+    def beating(self) -> bool:
+        """Whether it has begun and was not stopped."""
+        return self._thread.ident is not None and not self._stopping.is_set()
 
     def start(self) -> None:
         """Begin to beat. The second start does nothing."""
@@ -43,6 +52,8 @@ class Heartbeat:
     def _run(self) -> None:
         conn: sqlite3.Connection | None = None
         while not self._stopping.wait(self._every):
+            if not self._beats.due(self._clock.monotonic()):
+                continue
             try:
                 conn = conn or self._connect()
                 began = self._clock.monotonic()

@@ -7,6 +7,7 @@ import logging
 import math
 import sqlite3
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -98,9 +99,16 @@ class SQLiteStore(BaseStore):
         try:
             if self._disk is None:
                 self._disk = SQLiteDisk(self.path)
+            self._keep_alive(self._disk)
             return verb(self._disk)
         except sqlite3.Error as error:
             raise in_words(error, self.path) from error
+
+    def _keep_alive(self, disk: Disk) -> None:
+        """Beat if the heartbeat's own thread has had no turn for a second: while we write it may get none at all."""
+        if self._heartbeat and self._heartbeat.beating and self._beats.due(self._clock.monotonic()):
+            with suppress(sqlite3.Error):  # that thread tries again, and says what is wrong
+                self._beat(disk)
 
     def _take(self, disk: Disk, lease: HeldLease) -> bool:
         taken = super()._take(disk, lease)

@@ -196,6 +196,31 @@ async def test_the_heartbeat_begins_with_the_first_lease_and_ends_with_the_store
     assert not beating()
 
 
+async def test_a_writer_that_leaves_the_heartbeat_no_turn_keeps_its_leases_alive_itself(path: Path):
+    clock = FakeClock()
+    store = SQLiteStore(path, clock=clock)
+    async with store.lease("s") as lease:
+        assert lease is not None
+        for _ in range(5):  # the clock stands still but for this, so the heartbeat's own thread has no reason to beat
+            clock.advance(2.0)
+            assert await store.append("s", Prompted("a"), fence=lease.fence)
+            assert lease.valid()
+    await store.close()
+
+
+async def test_a_stalled_process_does_not_beat_by_writing(path: Path):
+    clock = FakeClock()
+    store = SQLiteStore(path, clock=clock)
+    async with store.lease("s") as lease:
+        assert lease is not None
+        store.stall()
+        clock.advance(2.0)
+        await store.append("t", Prompted("a"))
+        clock.advance(2.0)
+        assert not lease.valid()
+    await store.close()
+
+
 class Counted(Beats):
     """Lets a test wait for a beat."""
 
