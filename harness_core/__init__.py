@@ -7,6 +7,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from harness_core.compression.strategies import CompositeCompressionStrategy as CompositeCompressionStrategy
+    from harness_core.compression.strategies import CompressionStrategy as CompressionStrategy
+    from harness_core.compression.strategies import HierarchicalCompressionStrategy as HierarchicalCompressionStrategy
+    from harness_core.compression.strategies import KeyInfoExtractionStrategy as KeyInfoExtractionStrategy
     from harness_core.engine import HarnessEngine as HarnessEngine
     from harness_core.errors import ConfigError as ConfigError
     from harness_core.errors import DecisionRefused as DecisionRefused
@@ -22,7 +26,9 @@ if TYPE_CHECKING:
     from harness_core.hooks import Deny as Deny
     from harness_core.hooks import HookReject as HookReject
     from harness_core.hooks import Rewrite as Rewrite
+    from harness_core.interceptors.compression import ContextCompressionInterceptor as ContextCompressionInterceptor
     from harness_core.interceptors.hitl import HITLInterceptor as HITLInterceptor
+    from harness_core.interceptors.stop_loop import StopLoopInterceptor as StopLoopInterceptor
     from harness_core.options import HarnessOptions as HarnessOptions
     from harness_core.permissions.judge import HITLStrategy as HITLStrategy
     from harness_core.permissions.rule import PermissionRule as PermissionRule
@@ -31,6 +37,12 @@ if TYPE_CHECKING:
     from harness_core.tools.spec import tool as tool
 
 _WHERE = {
+    "harness_core.compression.strategies": [
+        "CompositeCompressionStrategy",
+        "CompressionStrategy",
+        "HierarchicalCompressionStrategy",
+        "KeyInfoExtractionStrategy",
+    ],
     "harness_core.engine": ["HarnessEngine"],
     "harness_core.errors": [
         "ConfigError",
@@ -43,7 +55,9 @@ _WHERE = {
     "harness_core.handle": ["HITL", "AgentSession"],
     "harness_core.hitl": ["HITLDecision", "HITLTask"],
     "harness_core.hooks": ["Ask", "Deny", "HookReject", "Rewrite"],
+    "harness_core.interceptors.compression": ["ContextCompressionInterceptor"],
     "harness_core.interceptors.hitl": ["HITLInterceptor"],
+    "harness_core.interceptors.stop_loop": ["StopLoopInterceptor"],
     "harness_core.options": ["HarnessOptions"],
     "harness_core.permissions.judge": ["HITLStrategy"],
     "harness_core.permissions.rule": ["PermissionRule"],

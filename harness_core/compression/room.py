@@ -24,8 +24,8 @@ LEAST_KEPT: Final = 1_000  # history that stays where prompt and goal alone are 
 class Context:
     """What a request would hold. goal: where in messages the current goal is, None if it is not there (yet).
 
-    inbox: prompts that no request has held. fixed: tokens of system prompt, tools and reserve. length: of the model's
-    window, None if it does not tell.
+    inbox: prompts that no request has held. fixed: tokens of system prompt and tools. reserve: tokens to leave free for
+    what is added before the next compression. length: of the model's window, None if it does not tell.
     """
 
     messages: Sequence[Message]
@@ -34,6 +34,7 @@ class Context:
     goal: int | None = None
     inbox: Sequence[Message] = ()
     fixed: int = 0
+    reserve: int = 0
     length: int | None = None
 
     @property
@@ -91,9 +92,9 @@ def room_for(context: Context, limits: Limits, forced: int = 0) -> Room:
 
 
 def _base(context: Context) -> int:
-    """Tokens of what always stays."""
+    """Tokens of what always stays, and of what is left free."""
     goal = 0 if context.goal is None else context.size(context.messages[context.goal])
-    return context.fixed + OF_A_REQUEST + goal + sum(map(context.size, context.inbox))
+    return context.fixed + context.reserve + OF_A_REQUEST + goal + sum(map(context.size, context.inbox))
 
 
 def _why(context: Context, limits: Limits, total: int, limit: int, forced: int) -> str:

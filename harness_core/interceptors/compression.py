@@ -79,8 +79,10 @@ class ContextCompressionInterceptor:
     def context(self, trace: Trace, measure: Measure) -> Context:
         """What the next request holds: a message that is larger than one may be has lost its middle."""
         inbox = trace.context[len(trace.messages) :]
-        fixed = measure.fixed + reserve(self.limits.threshold(measure.length))
-        context = Context(trace.messages, measure.size, measure.count, trace.goal, inbox, fixed, measure.length)
+        free = reserve(self.limits.threshold(measure.length))
+        context = Context(
+            trace.messages, measure.size, measure.count, trace.goal, inbox, measure.fixed, free, measure.length
+        )
         return replace(context, messages=shown(context, self.limits))
 
     def plan(self, context: Context, forced: int = 0) -> Plan | None:

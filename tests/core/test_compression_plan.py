@@ -391,6 +391,15 @@ def test_a_threshold_that_prompt_and_tools_are_above_already_is_not_chased() -> 
     assert plan(now, limits) is None
 
 
+def test_what_is_left_free_is_free_after_a_compression_and_triggers_none() -> None:
+    limits = Limits(max_messages=100, default_context_length=2_000)
+    full = context([user("word " * 100) for _ in range(14)], reserve=256)
+
+    assert full.tokens < 1_500
+    assert plan(full, limits) is None
+    assert after(context([user("word " * 100) for _ in range(20)], reserve=256), limits).tokens <= 1_500 - 256
+
+
 # -- what cannot be sent -----------------------------------------------------------------------------------------------
 
 
@@ -503,7 +512,14 @@ def contexts(draw: st.DrawFn) -> Context:
     goal = draw(st.sampled_from([None, *asked]))
     inbox = [user(draw(WORDS))] if draw(st.booleans()) else []
     length = draw(st.sampled_from([None, 400, 1_500, 4_000]))
-    return context(messages, goal, inbox=inbox, fixed=draw(st.integers(0, 600)), length=length)
+    return context(
+        messages,
+        goal,
+        inbox=inbox,
+        fixed=draw(st.integers(0, 600)),
+        reserve=draw(st.sampled_from([0, 100])),
+        length=length,
+    )
 
 
 LIMITS = st.builds(
@@ -536,7 +552,7 @@ def test_whatever_is_compressed_stays_valid_keeps_its_goal_and_fits(
     assert (goal is None) == (given.goal is None)
     if goal is not None:
         assert messages[goal] is _goal(given)
-    assert now.tokens <= made.limit or not made.reachable
+    assert now.tokens + given.reserve <= made.limit or not made.reachable
     ours = [m for m in messages if not m.summary and m is not _goal(given)]
     assert [m.role for m in ours] == [m.role for m in given.messages if m is not _goal(given)][
         len(given.messages) - (given.goal is not None) - len(ours) :

@@ -15,8 +15,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness_core.compression.shape import sized
 from harness_core.models import tokens
 from harness_core.models.tokens import TokenCounter, estimate
+from harness_core.types import Message, ToolCall
 
 O200K = "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d"
 CACHE_NAME = "fb374d419588a4632f3f557e76b4b70aebbca790"  # SHA-1 of the address that tiktoken would download from
@@ -117,6 +119,12 @@ def test_hostile_text_is_counted_as_text(counter: TokenCounter, text: str) -> No
 def test_a_long_run_of_one_character_neither_hangs_nor_ends_the_process(counter: TokenCounter, letter: str) -> None:
     # Given at once, tiktoken panics on a million spaces.
     assert 0 < counter.count(letter * 1_000_000) <= 1_000_000
+
+
+def test_arguments_in_other_scripts_are_counted_as_they_are_sent_and_not_as_escapes(counter: TokenCounter) -> None:
+    asked = Message("assistant", "", (ToolCall("c1", "write", {"content": SAMPLES["Japanese"]}),))
+
+    assert sized(asked, counter.count) <= counter.count(SAMPLES["Japanese"]) + 30
 
 
 def test_counting_in_pieces_costs_a_few_tokens_at_most(counter: TokenCounter) -> None:
