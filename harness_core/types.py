@@ -95,7 +95,7 @@ class Inspection:
 
     preview: for people (a diff, say), preview_kind how to show it. paths: the real paths that it would touch.
     digests: of the files that the preview rests on. outside: something lies outside the workspace.
-    covers: the arguments that the preview tells in full. problem: the call cannot work, and why; nobody is asked about it.
+    covers: the arguments that the preview tells in full. problem: the call cannot work, and why; nobody is asked then.
     """
 
     __pydantic_config__: ClassVar[Any] = STRICT
