@@ -80,6 +80,7 @@ class _Search:
         self.seen: set[str] = set()
         self.done: set[Argv] = set()
         self.budget = MOST_CHARACTERS
+        self.source = b""
         self.strings: list[str] = []  # quoted words, which a shell may be fed with
         self.shell = False  # a shell reads its input
 
@@ -108,8 +109,8 @@ class _Search:
         self.opaque = self.opaque or why
 
     def _text(self, text: str) -> None:
-        source = text.encode("utf-8", "replace")
-        root = parse(source)
+        self.source = text.encode("utf-8", "replace")
+        root = parse(self.source)
         if root is None or root.has_error:
             self._hides("the command cannot be parsed")
             self.commands.extend(raw_scan(text))
@@ -128,11 +129,13 @@ class _Search:
                 self._keyword(node)
             elif kind == "raw_string":
                 self._raw(node, raw_too)
+            elif kind == "heredoc_redirect":
+                self._heredoc(node)
             elif kind == "heredoc_body":
-                self.strings.append(_plain(node))
+                self.strings.append(self._plain(node))
             elif kind == "herestring_redirect":
-                self.strings.append(loose(_plain(node).removeprefix("<<<").strip()))
-            elif kind == "variable_assignment" and _plain(node).startswith("BASH_CMDS"):
+                self.strings.append(loose(self._plain(node).removeprefix("<<<").strip()))
+            elif kind == "variable_assignment" and self._plain(node).startswith("BASH_CMDS"):
                 self._hides("a program is given another name")
             children = node.children if kind not in ("word", "number", "raw_string") else ()
             # A text with a fault was scanned as a whole already.
@@ -140,8 +143,15 @@ class _Search:
                 self._leaf(node)
             pending.extend(children)
 
+    def _heredoc(self, node: Any) -> None:
+        """Its end must be its beginning in the real text too: the parser sees one letter for all that is not ASCII."""
+        marks = [loose(self._plain(c)).strip() for c in node.children if c.type in ("heredoc_start", "heredoc_end")]
+        if len(marks) != 2 or marks[0] != marks[1]:
+            self._hides("where a here-document ends cannot be said")
+            self.commands.extend(raw_scan(self._plain(node)))
+
     def _leaf(self, node: Any) -> None:
-        text = _plain(node)
+        text = self._plain(node)
         if "`" in text:
             for inner in re.findall(r"`([^`]*)(?:`|\Z)", text, re.S):
                 self._add(inner.replace("\\", ""))
@@ -151,7 +161,7 @@ class _Search:
                 self._add(closed(bare, place))
 
     def _raw(self, node: Any, evaluated: bool) -> None:
-        text = _plain(node)[1:-1]
+        text = self._plain(node)[1:-1]
         if " " in text or "\n" in text or "\t" in text:
             self.strings.append(text)
         if evaluated and ("$(" in text or "`" in text):
@@ -163,10 +173,26 @@ class _Search:
         for match in list(re.finditer(r"\$\(", text))[:20]:
             self._add(closed(text, match.end()))
 
+    def _plain(self, node: Any) -> str:
+        return self.source[node.start_byte : node.end_byte].decode("utf-8", "replace")
+
+    def _word(self, node: Any) -> str | None:
+        """The word after quote removal; None if a part of it is only known when it runs."""
+        text = self._plain(node)
+        if node.type in ("word", "number", "raw_string"):
+            return loose(text)
+        pending = [node]
+        while pending:
+            inner = pending.pop()
+            if inner.type in _UNKNOWN:
+                return None
+            pending.extend(inner.children)
+        return loose(text)
+
     # -- one command ---------------------------------------------------------------------------------------------------
 
     def _keyword(self, node: Any) -> None:
-        self.commands.append(tuple(_plain(node).split()[:_WINDOW]))
+        self.commands.append(tuple(self._plain(node).split()[:_WINDOW]))
 
     def _redirected(self, node: Any) -> None:
         """Words behind a redirect belong to the program; the grammar counts them to the redirect."""
@@ -174,7 +200,7 @@ class _Search:
         while body is not None and body.type in ("list", "pipeline", "negated_command") and body.children:
             body = body.children[-1]
         words = [
-            _word(child)
+            self._word(child)
             for redirect in node.children
             if redirect.type in ("file_redirect", "herestring_redirect", "heredoc_redirect")
             for child in [c for c in redirect.children if c.type in _ARGUMENTS][1 if redirect.type[0] == "f" else 0 :]
@@ -186,9 +212,9 @@ class _Search:
         argv: list[str | None] = []
         for child in node.children:
             if child.type == "command_name":
-                argv.append(_word(child))
+                argv.append(self._word(child))
             elif child.type in _ARGUMENTS:
-                argv.append(_word(child))
+                argv.append(self._word(child))
                 if child.type == "string" and argv[-1] and " " in argv[-1]:
                     self.strings.append(argv[-1])
         if argv:
@@ -352,26 +378,3 @@ def _verbs(argv: Argv) -> list[int]:
         else:
             found.append(at)
     return found
-
-
-# -- words -------------------------------------------------------------------------------------------------------------
-
-
-def _plain(node: Any) -> str:
-    return str(node.text.decode("utf-8", "replace"))
-
-
-def _word(node: Any) -> str | None:
-    """The word after quote removal; None if a part of it is only known when it runs."""
-    text = _plain(node)
-    if node.type in ("word", "number", "raw_string"):
-        return loose(text)
-    if node.type == "command_name" and node.child_count == 1:
-        node = node.children[0]
-    pending = [node]
-    while pending:
-        inner = pending.pop()
-        if inner.type in _UNKNOWN:
-            return None
-        pending.extend(inner.children)
-    return loose(text)

@@ -1,4 +1,9 @@
-"""The parser: tree-sitter with the bash grammar, or nothing if it cannot be loaded. Then every command asks."""
+"""The parser: tree-sitter with the bash grammar, or nothing if it cannot be loaded. Then every command asks.
+
+It is C code that reads what a stranger wrote, so it gets less than that: its scanner looks characters up in tables that
+end at ASCII, and a character far beyond them ended the process or never came back. Each byte that is not plain ASCII
+is shown to it as a letter. Places stay the same, and words are read from the real text.
+"""
 
 from __future__ import annotations
 
@@ -14,16 +19,39 @@ except Exception:  # absent, or of another build: what cannot be read is never g
     _PARSER = None
 
 MISSING: Final = "commands cannot be read here, because tree-sitter is not installed"
+STEPS: Final = 10  # reports of progress that the parser may make for each byte; an ordinary text takes one in ten
+
+_SHOWN: Final = bytes(byte if byte in b"\t\n" or 32 <= byte < 127 else ord("x") for byte in range(256))
+
+
+def missing() -> bool:
+    """Whether there is no parser."""
+    return _PARSER is None
 
 
 def parse(source: bytes) -> Any:
-    """The root node of the syntax tree of this command; None without a parser."""
+    """The root node of the syntax tree of a command; None without a parser, or if the parser comes to no end.
+
+    The text of its nodes is not in the tree: it is source[node.start_byte:node.end_byte].
+    """
     return None if _PARSER is None else _root(source)
 
 
 @lru_cache(maxsize=4)  # the strict and the lenient reading look at the same command
 def _root(source: bytes) -> Any:
-    return _PARSER.parse(source).root_node
+    shown = source.translate(_SHOWN)
+    left = STEPS * len(shown) + 1_000
+
+    def tired(*_: object) -> bool:
+        nonlocal left
+        left -= 1
+        return left < 0
+
+    tree = _PARSER.parse(lambda at, _: shown[at:], progress_callback=tired)
+    if left < 0 or tree is None:
+        _PARSER.reset()
+        return None
+    return tree.root_node
 
 
 def forget() -> None:

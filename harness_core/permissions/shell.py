@@ -109,9 +109,9 @@ def _read(command: str) -> Reading:
     try:
         source = command.encode("utf-8")
         root = parse(source)
-        if root is None:
+        if grammar.missing():
             return Reading(problem=MISSING, parses=False)
-        if root.has_error:
+        if root is None or root.has_error:
             return Reading(problem="the command cannot be parsed", parses=False)
         return _Walk(source.decode("latin-1")).read(root)
     except RecursionError:

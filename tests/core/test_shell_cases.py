@@ -131,6 +131,29 @@ def test_the_grammar_is_the_one_that_was_examined() -> None:
     assert (language.abi_version, sorted({kind for kind in kinds if kind})) == (known["abi"], known["kinds"])
 
 
+@pytest.mark.parametrize("char", ["\U00108712", "\U0001f600", "中", "\x08", "\0", "\x7f", "\ud7ff", "\uffff", "Ø"])
+def test_the_parser_never_sees_what_is_not_plain_ascii(char: str) -> None:
+    """Its scanner ended the process at such a character in a brace, or looked for ever."""
+    for text in (
+        f"!Ø:{{{char}\x08h",
+        f"{{{char}h",
+        f"a{{{char}}}",
+        f"cat <<{char}\nx\n{char}",
+        f"${{{char}}}",
+        f"{{1..{char}",
+    ):
+        everywhere.commands_in(text)
+        classify(text, WORLD)
+        root = grammar.parse(text.encode())
+        assert root is not None
+        assert root.end_byte <= len(text.encode())
+
+
+def test_a_here_document_whose_end_only_looks_like_its_beginning_hides_what_follows() -> None:
+    assert everywhere.commands_in("cat <<xx\né\n'\nxx\nrm z\n'").opaque
+    assert not everywhere.commands_in("cat <<é\nfoo\né\nls").opaque
+
+
 @pytest.fixture
 def without_parser(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(grammar, "_PARSER", None)
