@@ -40,6 +40,10 @@ class Acting:
     async def join(self, user: str, channel: str) -> None:
         speaking.join(self.world, user, channel)
 
+    async def leave(self, user: str, channel: str) -> None:
+        """A person leaves a channel; the app's bot is removed from it."""
+        speaking.leave(self.world, user, channel)
+
     async def command(
         self,
         user: str,

@@ -19,8 +19,10 @@ def routes(workspace: "LocalWorkspace") -> list[web.RouteDef]:
     made = [web.post(f"/_control/{name}", _post(workspace, verb)) for name, verb in _VERBS.items()]
 
     async def log(request: web.Request) -> web.StreamResponse:
-        since = int(request.query.get("since", "0"))
-        return web.json_response({"ok": True, "log": workspace.log[since:], "next": len(workspace.log)})
+        since, kept = request.query.get("since", "0"), workspace.world.log
+        if not (since.isascii() and since.isdigit() and len(since) < 16):
+            raise web.HTTPBadRequest(text="since is the number that the answer before called `next`")
+        return web.json_response({"ok": True, "log": kept.since(int(since)), "next": kept.next})
 
     async def state(request: web.Request) -> web.StreamResponse:
         return web.json_response({"ok": True, **workspace.state()})
@@ -121,6 +123,16 @@ async def _fail(workspace: "LocalWorkspace", sent: JSON) -> JSON:
     return {}
 
 
+async def _join(workspace: "LocalWorkspace", sent: JSON) -> JSON:
+    await workspace.join(sent["user"], sent["channel"])
+    return {}
+
+
+async def _leave(workspace: "LocalWorkspace", sent: JSON) -> JSON:
+    await workspace.leave(sent["user"], sent["channel"])
+    return {}
+
+
 async def _person(workspace: "LocalWorkspace", sent: JSON) -> JSON:
     return {"user": workspace.change_person(sent["user"], **sent.get("facts", {}))}
 
@@ -138,4 +150,6 @@ _VERBS: dict[str, Verb] = {
     "disconnect": _disconnect,
     "fail": _fail,
     "person": _person,
+    "join": _join,
+    "leave": _leave,
 }

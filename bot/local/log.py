@@ -15,13 +15,20 @@ class Log:
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self.entries: deque[JSON] = deque(maxlen=KEPT)
+        self.next = 0  # the number of the next entry; they are counted on when old ones are dropped, or all are
         self._clock = clock
         self._change = asyncio.Event()
 
     def note(self, kind: str, **facts: object) -> None:
         """Add an entry.  In: its kind (call, sent, ack, retry, gave_up, saw, ...) and the facts."""
         self.entries.append({"at": self._clock(), "kind": kind, **facts})
+        self.next += 1
         self.changed()
+
+    def since(self, number: int) -> list[JSON]:
+        """The entries from this number on, as far as they are kept."""
+        new = self.next - max(number, 0)
+        return list(self.entries)[-new:] if new > 0 else []
 
     def saw(self, user: str, what: str, **facts: object) -> None:
         """A person was shown something that is no message: an error on a button, a refused command."""

@@ -137,6 +137,13 @@ def join(world: World, user: str, channel: str) -> None:
     notice(world, channel, "channel_join", user, inviter=people.ADA)
 
 
+def leave(world: World, user: str, channel: str) -> None:
+    """A person goes out of a channel, or the app's bot is removed."""
+    here = [member for member in world.members(channel) if member != user]
+    world.channels[channel] = world.channels[channel] | {"members": here}
+    notice(world, channel, "channel_leave", user, f"<@{user}> has left the channel")
+
+
 async def command(
     world: World, user: str, channel: str, name: str, text: str, thread_ts: str | None = None, *, force: bool = False
 ) -> Answer:

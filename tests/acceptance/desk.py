@@ -1,4 +1,6 @@
-"""A desk to test the whole bot at: the real Bolt app over a real websocket, in a local workspace."""
+"""A desk to test the whole bot at: the real Bolt app over a real websocket, in a local workspace; or in one elsewhere,
+if the environment says where (see the README, "Another Slack-compatible server").
+"""
 
 from __future__ import annotations
 
@@ -13,6 +15,7 @@ from bot.local import Answer, LocalWorkspace, people
 from harness_core.events import Event
 from harness_core.ports import ChatModel, Tool
 from harness_core.testing import FakeClock
+from tests.acceptance.remote import Elsewhere, RemoteBot
 
 CHANNEL = people.GENERAL
 T = TypeVar("T")
@@ -40,7 +43,12 @@ class Desk:
     ) -> None:
         self._parts = Parts(model=model, tools=[*tools, "hitl"], **parts)
         self._settings = Settings(data=folder, local_port=0, admins=admins, approvers=approvers)
-        self.local = LocalBot(self._settings, self._parts)
+        self.local = self._workplace()
+
+    def _workplace(self) -> LocalBot:
+        where = Elsewhere.from_env()
+        # To whoever uses a desk the two look alike, but for what the one elsewhere cannot do: that skips the test.
+        return LocalBot(self._settings, self._parts) if where is None else RemoteBot(self._settings, self._parts, where)  # type: ignore[return-value]
 
     @property
     def slack(self) -> LocalWorkspace:
@@ -65,7 +73,7 @@ class Desk:
 
     async def restart(self) -> None:
         await self.local.__aexit__()
-        self.local = LocalBot(self._settings, self._parts)
+        self.local = self._workplace()
         await self.local.__aenter__()
 
     async def reborn(self) -> None:

@@ -15,6 +15,7 @@ from harness_core.events import Prompted
 from harness_core.testing import ledger_runs
 from tests.acceptance.desk import Desk, buttons, reading
 from tests.acceptance.killed import ANSWER, script, tool
+from tests.acceptance.remote import needs_this_process
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.real_kill
@@ -64,6 +65,7 @@ async def test_killed_inside_a_tool_that_writes_a_person_is_asked_and_nothing_is
         assert len(desk.cards(ts)) == 2
 
 
+@needs_this_process
 async def test_killed_between_the_acknowledgement_and_the_card_the_message_is_not_lost(tmp_path: Path) -> None:
     ts = killed(tmp_path, "acknowledged")
     async with Desk(tmp_path, script(), [tool(tmp_path)]) as desk:

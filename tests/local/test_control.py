@@ -5,6 +5,7 @@ from typing import Any
 
 import aiohttp
 import pytest
+from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.local import LocalWorkspace, people
@@ -118,3 +119,29 @@ async def test_reset_forgets_what_was_said_and_keeps_the_tokens(workspace: Local
 async def test_wait_for_says_so_when_nothing_comes(workspace: LocalWorkspace) -> None:
     with pytest.raises(TimeoutError):
         await workspace.wait_for(lambda w: w.messages(people.GENERAL), timeout=0.01)
+
+
+async def test_the_log_is_read_on_from_where_one_stopped_also_when_everything_was_forgotten(
+    workspace: LocalWorkspace, script: Script
+) -> None:
+    await script.post("command", user=people.BEN, channel=people.GENERAL, command="/unknown")
+    first = await script.get("log")
+    await script.post("reset")
+    await script.post("command", user=people.ADA, channel=people.GENERAL, command="/unknown")
+
+    new = await script.get(f"log?since={first['next']}")
+
+    assert [entry["user"] for entry in new["log"]] == [people.ADA]
+    assert (await script.get(f"log?since={new['next']}"))["log"] == []
+
+
+async def test_the_bot_is_removed_from_a_channel_and_comes_back(
+    workspace: LocalWorkspace, script: Script, client: AsyncWebClient
+) -> None:
+    await script.post("leave", user=people.BOT_USER, channel=people.GENERAL)
+    with pytest.raises(SlackApiError, match="not_in_channel"):
+        await client.chat_postMessage(channel=people.GENERAL, text="?")
+
+    await script.post("join", user=people.BOT_USER, channel=people.GENERAL)
+
+    assert (await client.chat_postMessage(channel=people.GENERAL, text="?"))["ok"]
