@@ -113,7 +113,8 @@ class People:
         return page
 
     def _said(self, message: Any) -> None:
-        expected = self.goes_away and "WebSocket connection" in message.text
+        away = ("WebSocket connection", "ERR_CONNECTION_REFUSED")
+        expected = self.goes_away and any(words in message.text for words in away)
         if message.type in ("error", "warning") and not expected:
             self.wrong.append(f"{message.text} at {message.location['url']}")
 
