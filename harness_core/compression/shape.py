@@ -29,6 +29,8 @@ def texts(message: Message) -> tuple[str, ...]:
 
 def sized(message: Message, count: Count) -> int:
     """Tokens of a message with all that is around it."""
+    if not message.calls:  # most messages; every request asks for the size of each of them several times
+        return count(message.content) + OF_A_CALL * bool(message.call_uuid) + OF_A_MESSAGE
     ids = len(message.calls) + bool(message.call_uuid)
     return sum(count(text) for text in texts(message)) + OF_A_CALL * ids + OF_A_MESSAGE
 

@@ -26,6 +26,8 @@ IMPORT = (
     "from harness_core import HarnessEngine, HITL, HITLInterceptor; from harness_core.store.sqlite import SQLiteStore"
 )
 
+# Every message of a long session reaches the model, as the benchmark checks.
+UNCOMPRESSED: dict[str, Any] = {"compression_max_messages": 1_000_000, "context_length": 1_000_000_000}
 STEPS = 100_000  # more than any script has; the default of 20 would end the runs of 50 steps early
 
 
@@ -72,6 +74,7 @@ class Adapter:
             store=self.store,
             hitl_interceptor=sensitive,
             hitl_enabled=True,
+            **UNCOMPRESSED,
             max_steps=STEPS,
         )
         return self  # not started: start() looks for runs that other processes left behind, which no peer does

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from harness_core.engine import HarnessEngine
 from harness_core.events import Event, Prompted, ReasonEnd, RunEnd, RunStart
@@ -16,6 +17,7 @@ from harness_core.tools.spec import tool
 from harness_core.types import Deadline
 
 PROMPT = "Please look the record up and then send the money to its owner."
+UNCOMPRESSED: dict[str, Any] = {"compression_max_messages": 1_000_000, "context_length": 1_000_000_000}
 SEED_TEXT = "lorem ipsum " * 33  # about 400 characters a message
 
 
@@ -57,6 +59,7 @@ class Harness:
             store=self.store,
             hitl_interceptor=HITLInterceptor().on_sensitive_tool("transfer"),
             hitl_enabled=True,
+            **UNCOMPRESSED,
         )
 
     async def suspend(self, session_id: str) -> None:
