@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import logging
 import os
 import signal
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from bot import check, demo
+from bot import check, demo, logs
 from bot.app import Bot, LocalBot, model_of
 from bot.approvers import Access
 from bot.config import Settings, in_force
 from bot.slack_api import SlackRefused, SlackUnreachable
 from harness_core.errors import ConfigError, StoreError
 from harness_core.masking import mask
-
-log = logging.getLogger("harness")
 
 USAGE: Final = "Runs the harness bot: in Slack with the two Slack tokens set, else in a local workspace."
 
@@ -32,20 +29,13 @@ COMMANDS: Final = {
 }
 
 
-class MaskingFormatter(logging.Formatter):
-    """Secrets never reach a log, whoever logs them."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        """The line, masked."""
-        return mask(super().format(record))
-
-
 def main(argv: Sequence[str] | None = None, env: Mapping[str, str] | None = None) -> int:
     """Run a command. Returns the exit code: 0 fine, 1 it failed, 2 the settings need correcting."""
     arguments = _parser().parse_args(argv)
-    _log(arguments.verbose)
     try:
         settings = Settings.from_env(os.environ if env is None else env)
+        quiet = settings.log_level in ("warning", "error")
+        logs.configure(settings.log, "info" if arguments.verbose and quiet else settings.log_level)
         if arguments.command == "demo":
             return demo.main(settings)
         if arguments.command == "config":
@@ -86,15 +76,6 @@ async def _check(settings: Settings) -> int:
         print(mask(str(line)), flush=True)
         fine = fine and not line.advice
     return 0 if fine else 1
-
-
-def _log(verbose: bool) -> None:
-    handler = logging.StreamHandler()
-    handler.setFormatter(MaskingFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-    logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, handlers=[handler], force=True)
-    # Below INFO these two log whole payloads, tokens and all.
-    for name in ("slack_bolt", "slack_sdk"):
-        logging.getLogger(name).setLevel(logging.INFO if verbose else logging.WARNING)
 
 
 async def _run(settings: Settings) -> None:

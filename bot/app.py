@@ -16,6 +16,7 @@ from slack_bolt.adapter.socket_mode.async_handler import AsyncSocketModeHandler
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.approvers import Access
+from bot.chronicle import Chronicle
 from bot.config import Settings, SlackSettings
 from bot.facts import CODEC
 from bot.ids import Identity
@@ -99,6 +100,7 @@ class Bot:
             if aclose := getattr(self.model, "aclose", None):
                 ending.push_async_callback(aclose)
             ending.push_async_callback(self.api.close)
+            ending.callback(self.store.changed(Chronicle().take))
             self.us = await self._identity()
             self.book.home = self.us.home
             self.directory = Directory(self.api, self.us, self.clock.monotonic)

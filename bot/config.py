@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal, TypeVar
 from urllib.parse import urlsplit
 
 from bot.approvers import REQUESTER
@@ -17,6 +17,8 @@ from harness_core.errors import ConfigError
 
 SLACK_API: Final = "https://slack.com/api/"
 LOCAL_PORT: Final = 8765
+
+Word = TypeVar("Word", bound=str)
 
 _PERSON: Final = re.compile(r"[UW][A-Z0-9]{2,20}")
 _WHERE: Final = {
@@ -37,6 +39,8 @@ VARIABLES: Final[tuple[tuple[str, str, str, bool], ...]] = (
     ("HARNESS_WORKSPACE", "one folder for all sessions", "a folder per session in the data folder", False),
     ("HARNESS_TOOLS", "a module with tools of your own", "none", False),
     ("HARNESS_LOCAL_PORT", "the local workspace's port", str(LOCAL_PORT), False),
+    ("HARNESS_LOG", "how logs are written: text or json", "text", False),
+    ("HARNESS_LOG_LEVEL", "what is logged: debug, info, warning or error", "warning", False),
     ("HARNESS_MODEL", "the model", "the practice model", False),
     ("OPENAI_BASE_URL", "where the model is", "OpenAI", False),
     ("OPENAI_API_KEY", "the model's key", "none", True),
@@ -86,6 +90,8 @@ class Settings:
     workspace: Path | None = None
     local_port: int = LOCAL_PORT
     tools: str = ""
+    log: Literal["text", "json"] = "text"
+    log_level: Literal["debug", "info", "warning", "error"] = "warning"
 
     @classmethod
     def from_env(cls, env: Mapping[str, str]) -> Settings:
@@ -103,6 +109,8 @@ class Settings:
             workspace=read.path("HARNESS_WORKSPACE"),
             tools=read.text("HARNESS_TOOLS"),
             local_port=read.port("HARNESS_LOCAL_PORT", LOCAL_PORT),
+            log=read.one_of("HARNESS_LOG", "text", "json"),
+            log_level=read.one_of("HARNESS_LOG_LEVEL", "warning", "debug", "info", "error"),
         )
         if read.wrong:
             raise ConfigError("The settings need correcting:\n" + "\n".join(f"- {line}" for line in read.wrong))
@@ -152,6 +160,14 @@ class _Reader:
     def port(self, name: str, default: int) -> int:
         """A port number; 0 for any that is free."""
         return int(self._checked(name, _is_port, "must be a port number, 0 to 65535") or str(default))
+
+    def one_of(self, name: str, default: Word, *others: Word) -> Word:
+        """One of these words, in whatever case it is written."""
+        given = self.text(name).lower()
+        found = next((word for word in (default, *others) if word == given), None)
+        if given and found is None:
+            self.wrong.append(f"{name} must be one of {', '.join((default, *others))}.")
+        return found or default
 
     def people(self, name: str, *words: str) -> frozenset[str]:
         """Ids of people, parted by commas or blanks; `words` are allowed among them."""

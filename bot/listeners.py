@@ -13,9 +13,10 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot import modals
 from bot.heard import Configure, Decide, Edit, Ignore, Inbound, OpenModal, Origin
-from bot.ids import Identity
+from bot.ids import SHORT_ID, Identity
 from bot.inbound import parse
 from bot.inbox import Inbox
+from bot.logs import about
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +44,9 @@ def bolt_app(token: str, base_url: str, us: Identity, inbox: Inbox) -> AsyncApp:
     @app.middleware
     async def store_messages(body: Mapping[str, Any], next: Next) -> None:
         if body.get("type") == "event_callback":
-            await inbox.take(parse(body, us))
+            heard = parse(body, us)
+            with about(**_ids(heard)):
+                await inbox.take(heard)
         await next()
 
     @app.event(ANY)
@@ -52,12 +55,16 @@ def bolt_app(token: str, base_url: str, us: Identity, inbox: Inbox) -> AsyncApp:
 
     @app.action(ANY)
     async def on_action(ack: AsyncAck, body: Mapping[str, Any]) -> None:
-        await _clicked(parse(body, us), inbox)
+        heard = parse(body, us)
+        with about(**_ids(heard)):
+            await _clicked(heard, inbox)
         await ack()
 
     @app.view(ANY)
     async def on_view(ack: AsyncAck, body: Mapping[str, Any]) -> None:
-        told = await _submitted(parse(body, us), inbox)
+        heard = parse(body, us)
+        with about(**_ids(heard)):
+            told = await _submitted(heard, inbox)
         if isinstance(told, str) and told:
             await ack(response_action="update", view=modals.message("Not decided", told))
         elif told:
@@ -105,6 +112,11 @@ async def _submitted(heard: Inbound, inbox: Inbox) -> str | Mapping[str, str]:
             return await inbox.edit(heard)
         case _:
             return _tell(heard)
+
+
+def _ids(heard: Inbound) -> Mapping[str, str]:
+    task = getattr(heard, "task", None)
+    return {"session": getattr(heard, "session_id", ""), "task": task.fingerprint[:SHORT_ID] if task else ""}
 
 
 def _tell(heard: Inbound) -> str:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.__main__ import MaskingFormatter
 from bot.local import people
+from bot.logs import JsonFormatter, TextFormatter
 from harness_core.testing import RecordingTool, ScriptedModel, call
 from tests.acceptance.desk import Desk, buttons
 
@@ -82,8 +82,8 @@ async def test_no_log_line_holds_a_token_a_ticket_or_a_secret(
             desk.slack.disconnect("refresh_requested")
             await desk.slack.wait_for(lambda s: len([e for e in s.log if e["kind"] == "connected"]) >= 2)
 
-    formatter = MaskingFormatter("%(name)s %(message)s")
-    lines = [formatter.format(record) for record in caplog.records]
+    formatters = (TextFormatter(), JsonFormatter())
+    lines = [formatter.format(record) for record in caplog.records for formatter in formatters]
     assert not [line for line in lines if any(token in line for token in tokens)]
     tickets = [line for line in lines if "ticket=" in line and "ticket=•••" not in line]
     assert not tickets
