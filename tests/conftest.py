@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import faulthandler
+import logging
 import os
 import signal
 import sys
@@ -59,3 +60,15 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     finally:
         faulthandler.cancel_dump_traceback_later()
         signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+@pytest.fixture(autouse=True)
+def logging_as_before() -> Generator[None, None, None]:
+    """The command line sets up logging for its whole process; the next test does not inherit that."""
+    root, names = logging.getLogger(), ("bot", "harness_core", "harness", "slack_bolt", "slack_sdk")
+    level, handlers, levels = root.level, root.handlers[:], {name: logging.getLogger(name).level for name in names}
+    yield
+    root.setLevel(level)
+    root.handlers[:] = handlers
+    for name, before in levels.items():
+        logging.getLogger(name).setLevel(before)
