@@ -67,7 +67,8 @@ def may_approve_by_word(card: Card) -> bool:
 
 def shown_whole(card: Card) -> bool:
     """Whether the card shows the call to the end."""
-    return not _what(card).left_out
+    what = _what(card)
+    return not (what.left_out or what.unreadable)
 
 
 def person(user: str) -> str:
@@ -137,7 +138,7 @@ def _buttons(card: Card, what: Shown) -> list[Block]:
 
 def _first_row(card: Card, what: Shown) -> list[Block]:
     unknown, row = card.task.kind == "unknown", []
-    if not what.left_out:
+    if not (what.left_out or what.unreadable):
         row.append(_button(card, "rerun", "Run again") if unknown else _button(card, "approve", "Approve", "primary"))
     elif modals.review(card) is not None:
         label = "Review & run again…" if unknown else "Review & approve…"

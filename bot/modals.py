@@ -39,7 +39,7 @@ def form(action: Action, card: Card) -> View | None:
 def review(card: Card) -> View | None:
     """The whole call, to be read before it is approved; None if a modal cannot hold it: then nobody can approve it."""
     whole = shown_call(card.task)
-    if len(whole.text) > limits.VIEW_BYTES:
+    if whole.unreadable or len(whole.text) > limits.VIEW_BYTES:
         return None
     unknown = card.task.kind == "unknown"
     made = _form(
@@ -47,9 +47,13 @@ def review(card: Card) -> View | None:
         "Run again?" if unknown else "Review & approve",
         "Run again" if unknown else "Approve",
         card,
-        [*_text(whole), kit.context(kit.plain(f"{len(whole.text):,} characters, nothing left out"))],
+        [*_text(whole), kit.context(kit.plain(f"{len(whole.text):,} characters, {_complete(whole)}"))],
     )
     return made if _fits(made) else None
+
+
+def _complete(whole: Shown) -> str:
+    return "nothing left out" + (", secrets hidden" if whole.masked else "")
 
 
 def full(card: Card) -> View:
@@ -60,7 +64,7 @@ def full(card: Card) -> View:
         parts.pop()
     left_out = len(whole.text) - sum(len(part) for part in parts)
     told = f"{len(whole.text):,} characters, " + (
-        "nothing left out" if left_out <= 0 else f"{left_out:,} do not fit here"
+        _complete(whole) if left_out <= 0 else f"{left_out:,} do not fit here"
     )
     blocks = [kit.context(kit.plain(f"{_tool(card)} #{card.task.short_id}")), *(kit.preformatted(p) for p in parts)]
     return kit.modal(ids.LOADING, "The whole call", [*blocks, kit.context(kit.plain(told))])

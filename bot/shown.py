@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from bot import limits
 from harness_core.hitl import HITLTask
-from harness_core.masking import mask, mask_args
+from harness_core.masking import hides_lines, mask, mask_args
 from harness_core.types import Args
 
 # Runs of blanks that push what follows out of sight. Deep indentation stays below it.
@@ -52,13 +52,14 @@ _MARKS: Final = _Marks()
 class Shown:
     """A text for people. masked: secrets were hidden. disguised: it held what cannot be seen, now made visible.
 
-    left_out: characters that were cut away, 0 if it is whole.
+    left_out: characters that were cut away, 0 if it is whole. unreadable: whole lines are hidden: not to be approved.
     """
 
     text: str
     masked: bool = False
     disguised: bool = False
     left_out: int = 0
+    unreadable: bool = False
 
     @property
     def exact(self) -> bool:
@@ -68,9 +69,9 @@ class Shown:
 
 def shown(text: str) -> Shown:
     """Any text, masked and made visible, whole."""
-    safe = mask(text)
+    safe = mask(text, tight=True)
     seen = visible(safe)
-    return Shown(seen, masked=safe != text, disguised=seen != safe)
+    return Shown(seen, masked=safe != text, disguised=seen != safe, unreadable=hides_lines(text))
 
 
 def shown_line(text: str, most: int, heaviest: int | None = None) -> str:
@@ -93,19 +94,29 @@ def shown_call(task: HITLTask) -> Shown:
         f"{above.text}\n{below.text}" if brief else below.text,
         above.masked or below.masked,
         above.disguised or below.disguised,
+        unreadable=below.unreadable or _hides_lines(task.args),
     )
 
 
 def shown_args(args: Args) -> Shown:
     """All arguments of a call: a lone `command` as it is, else one `key: value` after the other."""
-    safe = mask_args(args)
+    safe = mask_args(args, tight=True)
     match safe:
         case {"command": str(command)} if len(safe) == 1 and command.strip():
             text = command
         case _:
             text = "\n".join(f"{_key(key)}: {_value(value)}" for key, value in safe.items()) or "(no arguments)"
     seen = visible(text)
-    return Shown(seen, masked=safe != args, disguised=seen != text)
+    return Shown(seen, masked=safe != args, disguised=seen != text, unreadable=_hides_lines(args))
+
+
+def _hides_lines(value: Any) -> bool:
+    """Whether any text in the arguments holds what is hidden by whole lines."""
+    if isinstance(value, Mapping):
+        return any(_hides_lines(one) for pair in value.items() for one in pair)
+    if isinstance(value, list | tuple):
+        return any(_hides_lines(one) for one in value)
+    return isinstance(value, str) and hides_lines(value)
 
 
 def shown_change(before: Args, after: Args) -> Shown:
@@ -139,7 +150,11 @@ def cut(whole: Shown, *, chars: int = limits.ARGUMENTS, lines: int = limits.ARGU
     mark = f"⟨{missing:,} characters left out⟩"
     tail = rest[len(rest) - end :]
     return Shown(
-        f"{text[:start].rstrip(chr(10))}\n{mark}\n{tail.lstrip(chr(10))}", whole.masked, whole.disguised, missing
+        f"{text[:start].rstrip(chr(10))}\n{mark}\n{tail.lstrip(chr(10))}",
+        whole.masked,
+        whole.disguised,
+        missing,
+        whole.unreadable,
     )
 
 

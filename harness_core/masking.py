@@ -107,6 +107,7 @@ _PROSE: Final = re.compile(
 _ALREADY: Final = re.compile(rf"{MASK}|[\w.]{{2,12}}[-_.]?{MASK}\Z|[\w.]{{0,4}}{MASK}\Z", re.ASCII)
 _CALL: Final = re.compile(r"[A-Za-z_][\w.]*", re.ASCII)
 _END_OF_LINE: Final = re.compile(r"[,; \t\r]*+(?:\n|\Z|\\[nr]|[\"'])")
+_STRUCTURE: Final = re.compile(r"[\s;|&<>(){}\[\]$`\"'\\#!*?~^]")
 _NEVER_PROSE: Final = 64  # characters without a blank
 
 # -- the registry ------------------------------------------------------------------------------------------------------
@@ -133,29 +134,36 @@ def register_secret(value: str) -> None:
 # -- what the host calls -----------------------------------------------------------------------------------------------
 
 
-def mask(text: str) -> str:
+def mask(text: str, *, tight: bool = False) -> str:
     """The text with every secret in it replaced by •••; a vendor's prefix stays (`xoxb-•••`).
 
+    tight: for what a person is asked to approve. Nothing is hidden beyond one word: a shell may read quotes otherwise
+    than we do, and what we take for the rest of a password may be a command. See also `hides_lines`.
     Pure given the registry, idempotent, linear; grows by two characters for each value hidden at most.
     """
-    return _mask_long(text) if len(text) >= LONG else _mask(text)
+    return _mask_long(text, tight) if len(text) >= LONG else _mask(text, tight)
+
+
+def hides_lines(text: str) -> bool:
+    """Whether masking this text hides whole lines (a private key), so that nobody can tell what they are."""
+    return _PEM.search(text) is not None
 
 
 @lru_cache(maxsize=LONG_KEPT)
-def _mask_long(text: str) -> str:
+def _mask_long(text: str, tight: bool) -> str:
     # A long argument is drawn again and again while its card waits, and each pass over it takes a tenth of a second.
-    return _mask(text)
+    return _mask(text, tight)
 
 
-def _mask(text: str) -> str:
+def _mask(text: str, tight: bool) -> str:
     if _known is not None:
         text = _known.sub(MASK, text)
     text = _PEM.sub(rf"\1{MASK}", text)
     text = _DISTINCT_TOKEN.sub(_keep_prefix, text)
     text = _STARTING_TOKEN.sub(_keep_prefix, text)
-    text = _URL_PASSWORD.sub(_hide_password, text)
+    text = _URL_PASSWORD.sub(_hide_word if tight else _hide_password, text)
     text = _BEARER.sub(rf"\1{MASK}", text)
-    return _hide_labelled(_hide_labelled(text, _LABEL), _FLAG)
+    return _hide_labelled(_hide_labelled(text, _LABEL, tight), _FLAG, tight)
 
 
 def masked(text: str) -> bool:
@@ -163,27 +171,29 @@ def masked(text: str) -> bool:
     return mask(text) != text
 
 
-def mask_args(args: Args) -> dict[str, Any]:
+def mask_args(args: Args, *, tight: bool = False) -> dict[str, Any]:
     """A copy of the arguments in which every text is masked, and whole values are under names like `password`."""
-    return {mask(str(key)): _masked_value(str(key), value, 1) for key, value in args.items()}
+    return {mask(str(key), tight=tight): _masked_value(str(key), value, 1, tight) for key, value in args.items()}
 
 
 # -- how ---------------------------------------------------------------------------------------------------------------
 
 
-def _masked_value(key: str, value: Any, depth: int) -> Any:
+def _masked_value(key: str, value: Any, depth: int, tight: bool) -> Any:
     if depth > DEEPEST:
         return MASK
     if isinstance(value, Mapping):
         under = key if _KEY_NAME.search(key) else ""  # all that lies below a secret name is secret
-        return {mask(str(k)): _masked_value(under or str(k), v, depth + 1) for k, v in value.items()}
+        return {
+            mask(str(k), tight=tight): _masked_value(under or str(k), v, depth + 1, tight) for k, v in value.items()
+        }
     if isinstance(value, list | tuple):
-        return [_masked_value(key, v, depth + 1) for v in value]
+        return [_masked_value(key, v, depth + 1, tight) for v in value]
     if value is None or isinstance(value, bool) or value == "":
         return value
     if _KEY_NAME.search(key):
         return MASK
-    return mask(value) if isinstance(value, str) else value
+    return mask(value, tight=tight) if isinstance(value, str) else value
 
 
 def _keep_prefix(found: re.Match[str]) -> str:
@@ -194,7 +204,18 @@ def _hide_password(found: re.Match[str]) -> str:
     return f"{found[1]}{MASK}" if found[2] else found[0]
 
 
-def _hide_labelled(text: str, labels: re.Pattern[str]) -> str:
+def _hide_word(found: re.Match[str]) -> str:
+    end = _word_end(found[2], 0, len(found[2]))
+    return f"{found[1]}{MASK}{found[2][end:]}" if end else found[0]
+
+
+def _word_end(text: str, start: int, end: int) -> int:
+    """Where the first word of a span ends: at a blank, or at anything that means something to a shell."""
+    structure = _STRUCTURE.search(text, start, end)
+    return structure.start() if structure else end
+
+
+def _hide_labelled(text: str, labels: re.Pattern[str], tight: bool) -> str:
     """Hide the values after labels. A label whose value is none is passed over, and the search goes on behind it."""
     out: list[str] = []
     done = at = 0
@@ -203,6 +224,7 @@ def _hide_labelled(text: str, labels: re.Pattern[str]) -> str:
         if labels is _FLAG and not _KEY_NAME.search(label[1]):
             continue
         start, end = _secret(text, label, flag=labels is _FLAG)
+        end = _word_end(text, start, end) if tight else end
         if end > start:
             out += text[done:start], MASK
             done = at = end

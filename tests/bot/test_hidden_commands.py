@@ -1,0 +1,70 @@
+"""Masking never hides what a shell would run: what a person approves, they have seen."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot import blocks, modals
+from bot.shown import shown_call
+from bot.view import Card
+from harness_core.hitl import HITLTask
+from harness_core.masking import mask
+
+
+def card(command: str) -> Card:
+    task = HITLTask("c1", "bash", {"command": command}, "?", fingerprint="a" * 64, may_always=True)
+    return Card("slack:T1:C1:1.1", task)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        r"password='a\'; touch X; echo 'b'",
+        "echo 'password=\"'; touch X; echo '\"'",
+        r"echo password=\"; touch X; echo \"",
+        "echo http://a:;{touch,X};@b",
+        'FOO="password=" touch X "',
+        "token='a' touch X 'b'",
+        "curl --password 'a\\' touch X 'b'",
+        'api_key="$(touch X)"',
+    ],
+)
+def test_a_command_behind_a_secret_stays_visible(command: str) -> None:
+    shown = shown_call(card(command).task).text
+
+    assert "touch" in shown
+    assert "X" in shown
+
+
+@pytest.mark.parametrize(
+    ("command", "secret"),
+    [
+        ("curl -H 'Authorization: Bearer abcdef1234567890abcdef' x", "abcdef1234567890abcdef"),
+        ("mysql --password hunter2xx -e 'select 1'", "hunter2xx"),
+        ('PASSWORD="hunter2xx" ./run', "hunter2xx"),
+        ("curl http://ann:hunter2xx@example.com", "hunter2xx"),
+        ("echo xoxb-1234567890-abcdefghij", "abcdefghij"),
+    ],
+)
+def test_a_secret_of_one_word_is_hidden_all_the_same(command: str, secret: str) -> None:
+    assert secret not in shown_call(card(command).task).text
+
+
+def test_what_hides_whole_lines_can_only_be_rejected_or_skipped() -> None:
+    lines = "\n".join(["MIIEpAIBAAKCAQEA" * 4] * 3)
+    command = f"cat <<E\n-----BEGIN PRIVATE KEY-----\n{lines}\n/tmp/reviewhiddenscript\n-----END PRIVATE KEY-----\nE"
+
+    hidden = card(command)
+    actions = [
+        e["action_id"] for b in blocks.card_message(hidden)["blocks"] if b["type"] == "actions" for e in b["elements"]
+    ]
+
+    assert actions == ["reject", "skip", "view"]
+    assert not blocks.shown_whole(hidden)
+    assert modals.review(hidden) is None
+
+
+@pytest.mark.parametrize("text", ['password="correct horse battery"', "token: 'a;b c'", "http://a:b;c@d"])
+def test_logs_and_answers_hide_more(text: str) -> None:
+    assert len(mask(text)) <= len(mask(text, tight=True))
+    assert mask(mask(text, tight=True), tight=True) == mask(text, tight=True)
