@@ -42,7 +42,7 @@ def main(argv: Sequence[str] | None = None, env: Mapping[str, str] | None = None
             return _config(os.environ if env is None else env)
         if arguments.command == "check":
             return asyncio.run(_check(settings))
-        settings.data.mkdir(parents=True, exist_ok=True)
+        settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
         asyncio.run(_run(settings))
         return 0
     except ConfigError as error:

@@ -169,9 +169,16 @@ class Inbox:
         facts = await self._engine.store.read(changed.session_id)
         by = next((f.by for f in facts if isinstance(f, Prompted) and f.ref == changed.key), None)
         if by is not None and changed.origin.user == by:
+            if changed.text is not None and await self._silenced(changed.origin):
+                return  # what was said may be taken back by anybody, but only who may speak may say something else
             await self._engine.amend(changed.session_id, changed.key, changed.text)
         elif by is None:
             self._arrived_early(changed)
+
+    async def _silenced(self, origin: Origin) -> bool:
+        who = await self._who(origin)
+        paused = (await self._settings.in_force()).paused_by
+        return bool(paused) or approvers.may_speak(who.person, who.place, who.access) is not None
 
     def _arrived_early(self, changed: Amend) -> None:
         """Where a message is delivered again after its edit, it comes as it first was: remember what became of it."""
@@ -224,7 +231,9 @@ class Inbox:
     async def decide(self, asked: Decide) -> str:
         """Store a decision and let the session go on. Returns what to tell the person in private, "" if it counts."""
         try:
-            found = await self._task(asked.session_id, asked.task, asked.origin, asked.block_id)
+            found = await self._task(
+                asked.session_id, asked.task, asked.origin, asked.block_id, clicked=asked.via == "button"
+            )
             if isinstance(found, str):
                 return found
             return await self._submitted(asked, *found)
@@ -238,7 +247,7 @@ class Inbox:
     async def open_form(self, asked: OpenModal) -> str:
         """Open the form of a button. Returns what to tell the person in private, "" if the form is open."""
         try:
-            found = await self._task(asked.session_id, asked.task, asked.origin, asked.block_id)
+            found = await self._task(asked.session_id, asked.task, asked.origin, asked.block_id, clicked=True)
             if isinstance(found, str):
                 return found
             task, card = found
@@ -248,6 +257,9 @@ class Inbox:
             if view is None:
                 return words.NOT_SWITCHED_ON
             await self._api.open_view(asked.origin.trigger_id, view)
+        except StoreError:
+            log.exception("a form of session %s did not open", asked.session_id)
+            return words.FAILED
         except (SlackRefused, SlackUnreachable) as error:
             log.warning("a form did not open: %s", error)
             return words.slow(asked.task.fingerprint[: ids.SHORT_ID])
@@ -265,6 +277,9 @@ class Inbox:
             if card is None:
                 return words.UNKNOWN
             await self._api.open_view(asked.origin.trigger_id, modals.full(card))
+        except StoreError:
+            log.exception("a form of session %s did not open", asked.session_id)
+            return words.FAILED
         except (SlackRefused, SlackUnreachable) as error:
             log.warning("a form did not open: %s", error)
             return words.SLOW_VIEW
@@ -273,7 +288,7 @@ class Inbox:
     async def edit(self, asked: Edit) -> str | Mapping[str, str]:
         """Approve with edited arguments. Returns errors by field while the form must stay, or what to tell instead."""
         try:
-            found = await self._task(asked.session_id, asked.task, asked.origin, "")
+            found = await self._task(asked.session_id, asked.task, asked.origin, "", clicked=False)
             if isinstance(found, str):
                 return found
             return await self._edited(asked, *found)
@@ -321,13 +336,15 @@ class Inbox:
         who = await self._who(origin)
         return approvers.may_decide(who.person, task.requested_by, who.place, who.access)
 
-    async def _task(self, session_id: str, ref: TaskRef, origin: Origin, block_id: str) -> tuple[HITLTask, Card] | str:
-        """The waiting task that somebody points at, and its card; or what to tell them instead."""
+    async def _task(
+        self, session_id: str, ref: TaskRef, origin: Origin, block_id: str, *, clicked: bool
+    ) -> tuple[HITLTask, Card] | str:
+        """The waiting task that somebody points at, and its card; or what to tell them instead. clicked: on a card."""
         trace = await self._engine.trace(session_id)
         fitting = [t for t in trace.pending if t.fingerprint.startswith(ref.fingerprint)]
         if len(fitting) > 1:
             return words.ambiguous(_apart([t.fingerprint for t in fitting]))
-        if ref.exact and block_id and not await self._genuine(session_id, ref, origin, block_id):
+        if clicked and not await self._genuine(session_id, ref, origin, block_id):
             return words.UNKNOWN
         if not fitting:
             self._presenter.wake(session_id)

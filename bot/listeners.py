@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 from collections.abc import Awaitable, Callable, Mapping
@@ -11,7 +12,7 @@ from slack_bolt.async_app import AsyncAck, AsyncApp
 from slack_bolt.authorization import AuthorizeResult
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot import modals
+from bot import limits, modals
 from bot.heard import Configure, Decide, Edit, Ignore, Inbound, OpenModal, Origin
 from bot.ids import SHORT_ID, Identity
 from bot.inbound import parse
@@ -20,6 +21,7 @@ from bot.logs import about
 
 log = logging.getLogger(__name__)
 
+ACK_BY: Final = limits.ACK - 0.5  # seconds after which a click is acknowledged in any case
 ANY: Final = re.compile(r"[\s\S]*")
 Next = Callable[[], Awaitable[Any]]
 
@@ -57,8 +59,11 @@ def bolt_app(token: str, base_url: str, us: Identity, inbox: Inbox) -> AsyncApp:
     async def on_action(ack: AsyncAck, body: Mapping[str, Any]) -> None:
         heard = parse(body, us)
         with about(**_ids(heard)):
-            await _clicked(heard, inbox)
-        await ack()
+            # Acknowledged once it is stored; but a Slack that is slow to say who somebody is must not fail the click.
+            clicked = asyncio.ensure_future(_clicked(heard, inbox))
+            await asyncio.wait({clicked}, timeout=ACK_BY)
+            await ack()
+            await clicked
 
     @app.view(ANY)
     async def on_view(ack: AsyncAck, body: Mapping[str, Any]) -> None:

@@ -35,6 +35,12 @@ class Remembered(Generic[T]):
             self._asking[name] = asyncio.create_task(self._fetch(name))
         return await asyncio.shield(self._asking[name])
 
+    async def renew(self, name: str) -> None:
+        """Ask, whatever is remembered. Raises what asking raises."""
+        if name not in self._asking:
+            self._asking[name] = asyncio.create_task(self._fetch(name))
+        await asyncio.shield(self._asking[name])
+
     async def _fetch(self, name: str) -> T | None:
         try:
             answer = await self._ask(name)
@@ -67,6 +73,11 @@ class Directory:
     async def prepare(self, users: Iterable[str]) -> None:
         """Look people up before they click, so that a click need not wait for it. Failing costs nothing but time."""
         await asyncio.gather(*(self._people.get(user) for user in users), return_exceptions=True)
+
+    async def refresh(self, users: Iterable[str], channels: Iterable[str]) -> None:
+        """Ask anew before what is remembered grows old. Failing costs nothing but time."""
+        asked = [*(self._people.renew(user) for user in users), *(self._places.renew(place) for place in channels)]
+        await asyncio.gather(*asked, return_exceptions=True)
 
     async def _person(self, user: str) -> Person | None:
         return person_of(await self._api.user(user), self._us)

@@ -20,7 +20,7 @@ from bot.edits import edit_form
 from bot.facts import Posted, PostIntended, Rendered, show
 from bot.ids import Identity, Thread, thread_of
 from bot.moods import Moods
-from bot.people import Directory
+from bot.people import PERSON_SECONDS, Directory
 from bot.posts import Post, Posts, card_id
 from bot.settings import SettingsBook
 from bot.slack_api import SlackApi, SlackRefused, SlackUnreachable
@@ -35,6 +35,8 @@ log = logging.getLogger(__name__)
 
 RETRY: Final = 3.0  # seconds until another look, after Slack failed or while another process renders
 REMEMBERED: Final = 1_000  # sessions whose posts are kept in memory
+FRESH: Final = PERSON_SECONDS * 2 / 3  # seconds between two looks at who may click
+MOST_FRESH: Final = 50  # people looked up each time; Slack allows some hundred a minute
 GONE: Final = frozenset({"message_not_found", "cant_update_message"})
 
 
@@ -58,6 +60,8 @@ class Presenter:
         self._posts: dict[str, Posts] = {}
         self._moods = Moods(api, clock, self._reactions, self._note, self.wake)
         self._looking_up: set[asyncio.Task[None]] = set()
+        self._clickable: dict[str, list[str]] = {}
+        self._freshening: asyncio.Task[None] | None = None
         self._forget = store.changed(self._changed)
 
     # -- waking --------------------------------------------------------------------------------------------------------
@@ -90,7 +94,7 @@ class Presenter:
         """Stop rendering; what is missing is rendered by whoever starts next."""
         self._forget()
         await self._moods.close()
-        tasks = [*self._tasks.values(), *self._looking_up]
+        tasks = [*self._tasks.values(), *self._looking_up, *filter(None, [self._freshening])]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -162,7 +166,7 @@ class Presenter:
                 return False
             posts = await self.posts(session_id)
             story = told(session_id, await self._store.read(session_id, posts.upto))
-            story = await self._completed(story)
+            story = await self._completed(session_id, story)
             whole = await self._drawn(session_id, thread, story)
             for post, says in story.says.items():
                 if isinstance(says, Withdrawn):
@@ -172,17 +176,21 @@ class Presenter:
             await self._note(session_id, Rendered(story.seq))
         return True
 
-    async def _completed(self, story: Story) -> Story:
+    async def _completed(self, session_id: str, story: Story) -> Story:
         """The first card of each batch names who may decide; only what can be edited offers it. People are looked up
         before they click.
         """
         waiting = {mark: card for mark, card in story.cards.items() if isinstance(card.state, Waiting)}
         if not waiting:
+            self._clickable.pop(session_id, None)
             return story
         access = await self._settings.access()
         deciders = sorted(
             one for one in access.admins | access.approvers if ids.is_slack_id(one) and one != "requester"
         )
+        self._clickable[session_id] = deciders[:20]
+        if self._freshening is None:
+            self._freshening = asyncio.create_task(self._freshen(), name="fresh people")
         # In the background: a card does not wait for it.
         task = asyncio.create_task(self._directory.prepare(deciders[:20]))
         self._looking_up.add(task)
@@ -196,6 +204,14 @@ class Presenter:
             for mark, card in waiting.items()
         }
         return replace(story, cards={**story.cards, **completed})
+
+    async def _freshen(self) -> None:
+        """While cards wait, who may click them stays known: a click must not wait for Slack to say who it is."""
+        while True:
+            await self._clock.sleep(FRESH)
+            users = {user for deciders in self._clickable.values() for user in deciders}
+            threads = [thread_of(session_id) for session_id in self._clickable]
+            await self._directory.refresh(sorted(users)[:MOST_FRESH], {t.channel for t in threads if t})
 
     def _editable(self, card: Card) -> bool:
         spec = self._spec(card.task.tool_name)

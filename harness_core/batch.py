@@ -165,7 +165,7 @@ def _lost(state: CallState, trace: Trace, run: Run, policy: Policy, now: float) 
         return _Standing(state, cleared=Cleared(call, args, _note(state, args)))
     if not policy.can_ask:
         return _Standing(state, end=results.unknown(call))
-    reason = "it was started, and the process ended before anybody saw what came of it"
+    reason = "it was started, and the process ended before anybody saw what came of it; it may still be running"
     return _Standing(state, task=replace(_task(state, args, reason, run, policy, now), kind="unknown"))
 
 

@@ -89,6 +89,8 @@ FIRST_BACKOFF: Final = 1.0  # seconds before the second attempt of a model reque
 LONGEST_BACKOFF: Final = 30.0
 INSPECT_TIMEOUT: Final = 15.0  # seconds that looking may take
 COMPRESSION_TRIES: Final = 5  # appends of one compression, while others write to the session
+LEAVE: Final = 5.0  # seconds that something cancelled has to end
+STOPPED: Final = "it was stopped while it ran"
 LEASE_CHECK: Final = 0.5  # seconds between two looks at whether the lease still holds, while something runs
 
 # What a stream shows of the facts; the others are for the record.
@@ -392,9 +394,9 @@ class Performer:
         finally:
             for task in tasks:
                 task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await asyncio.wait(tasks, timeout=LEAVE)  # a tool that will not end is left behind, not waited for
         return [
-            results.unknown(c.call, "it was stopped while it ran") if task.cancelled() else task.result()
+            task.result() if task.done() and not task.cancelled() else results.unknown(c.call, STOPPED)
             for c, task in zip(cleared, tasks, strict=True)
         ]
 
@@ -434,7 +436,7 @@ class Performer:
         finally:
             if not task.done():
                 task.cancel()
-                await asyncio.gather(task, return_exceptions=True)
+                await asyncio.wait({task}, timeout=LEAVE)
 
     async def _backed_off(self, trace: Trace) -> bool:
         """Wait as long as the last failure asks for. False if a stop came meanwhile."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
@@ -65,6 +66,8 @@ class SQLiteDisk:
     """One connection to the file. See base.Disk for the verbs; the errors are sqlite3's, and `in_words` says them."""
 
     def __init__(self, path: Path) -> None:
+        # What people said and decided is in it: a new file is for its owner alone, from the first byte on.
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
         self._conn = sqlite3.connect(path, timeout=LOCK_WAIT, isolation_level=None, check_same_thread=False)
         try:
             _use_wal(self._conn)

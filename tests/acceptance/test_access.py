@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 import pytest
@@ -202,12 +203,13 @@ async def test_a_click_while_slack_does_not_say_who_it_is_leaves_the_card_and_sa
         ts = await desk.ask("change it")
         card = await desk.card(ts)
         desk.clock.advance(61.0)
-        desk.slack.fail("users.info", http_status=503)
+        desk.slack.fail("users.info", http_status=503, times=100)
 
         await desk.click(card, "approve")
 
         await desk.told(people.ADA, "did not work, and nothing was decided")
         assert buttons(desk.cards(ts)[0]) == buttons(card)
+        desk.slack.settings.faults.clear()
         await desk.click(card, "approve")
         await desk.answer(ts, "done")
 
@@ -251,3 +253,26 @@ async def test_what_was_refused_does_not_slip_in_when_it_is_delivered_again(tmp_
         await desk.slack.wait_for(lambda s: not s.world.hub.pending)
         await desk.settled()
         assert await desk.facts(ts, Prompted) == []
+
+
+async def test_who_may_click_stays_known_while_a_card_waits(tmp_path: Path) -> None:
+    async with desk_of(tmp_path, clock=clock_of_today()) as desk:
+        ts = await desk.ask("change it")
+        card = await desk.card(ts)
+
+        def asked() -> int:
+            return sum(call.method == "users.info" for call in desk.slack.calls)
+
+        for _ in range(3):
+            before = asked()
+            while asked() == before:  # the bot may not be waiting yet when the clock moves
+                desk.clock.advance(41.0)
+                with contextlib.suppress(TimeoutError):
+                    await desk.slack.wait_for(lambda _, b=before: asked() > b, timeout=0.2)
+        await desk.slack.wait_for(lambda w: [c for c in w.calls if c.method == "users.info"][-1].ok)
+        desk.slack.hold("users.info")
+        desk.slack.hold("conversations.info")
+
+        await desk.click(card, "approve")
+
+        await desk.answer(ts, "done")
