@@ -17,7 +17,7 @@ from bot.local import LocalWorkspace, people
 
 PATIENCE: Final = 30.0  # seconds that any one thing may take
 _NAMES: Final = {people.ADA: "Ada", people.BOT_USER: "harness"}
-PROMPT: Final = "@harness run `echo hello from the harness`"
+PROMPT: Final = "@harness run `echo hello from the harness | tee hello.txt`"
 
 Message = Mapping[str, Any]
 

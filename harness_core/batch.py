@@ -132,7 +132,7 @@ def _decided(state: CallState, trace: Trace, policy: Policy) -> _Standing:
     args = edited(shown, submitted.decision) if isinstance(submitted.decision, Approve) else _last_args(state, shown)
     if call.name not in policy.gate.tools:
         return _Standing(state, end=results.no_such_tool(call, policy.gate.tools))
-    if denied := refusal(policy.gate, trace, replace(call, args=args)):
+    if denied := refusal(policy.gate, trace, replace(call, args=args), state.inspection):
         end = results.denied(call, denied.reason)
         if state.started:  # to be run again, and it may have happened the first time
             end = results.unknown(call, f"it was started once, and may not be run again: {denied.reason}")
@@ -160,7 +160,7 @@ def _lost(state: CallState, trace: Trace, run: Run, policy: Policy, now: float) 
     args = _last_args(state, call.args)
     tool = policy.gate.tools.get(call.name)
     if tool and says(tool.repeatable, args, False):
-        if denied := refusal(policy.gate, trace, replace(call, args=args)):
+        if denied := refusal(policy.gate, trace, replace(call, args=args), state.inspection):
             return _Standing(state, end=results.denied(call, denied.reason), rulings=denied.rulings)
         return _Standing(state, cleared=Cleared(call, args, _note(state, args)))
     if not policy.can_ask:
@@ -207,7 +207,7 @@ def _settled(state: CallState, trace: Trace, policy: Policy, now: float) -> Sequ
     if task.kind != "approve" or task.tool_name not in policy.gate.tools:
         return ()
     shown = replace(state.call, args=task.args)
-    if denied := refusal(policy.gate, trace, shown):
+    if denied := refusal(policy.gate, trace, shown, state.inspection):
         return (*denied.rulings, results.denied(state.call, denied.reason))
     verdict = judge(policy.gate, trace, shown, state.inspection)
     if verdict.effect != "allow" or not same(verdict.args, task.args):

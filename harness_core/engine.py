@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -33,6 +34,7 @@ from harness_core.types import Args, Deadline, Inspection, canonical, digest
 
 log = logging.getLogger(__name__)
 
+HOME: Final = os.path.realpath(os.path.expanduser("~"))  # where `~` leads in a command
 SWEEP: Final = 3.0  # seconds between two looks for sessions that nobody works on
 FOLLOW: Final = 0.25  # seconds between two looks at a session that another process works on
 
@@ -251,8 +253,13 @@ class HarnessEngine:
         """The policy in force for a session now."""
         if self._policy is None or self._policy.gate.strategies is not self.hitl_interceptor.strategies:
             self._policy = self._made_policy()
+        gate = replace(self._policy.gate, workspace=self._root_of(session_id), home=HOME)
+        policy = replace(self._policy, gate=gate)
         adjust = self.options.adjust
-        return await adjust(session_id, self._policy) if adjust else self._policy
+        return await adjust(session_id, policy) if adjust else policy
+
+    def _root_of(self, session_id: str) -> str:
+        return os.path.realpath(self.workspace_of(session_id))
 
     def workspace_of(self, session_id: str) -> Path:
         """The folder that the session's tools work in; made if it is not there."""

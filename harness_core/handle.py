@@ -199,7 +199,7 @@ async def _checked_edit(session: AgentSession, trace: Trace, state: CallState, a
     found = await engine.inspect(session, call.name, args)
     if found and found.problem:
         raise InvalidArguments(found.problem)
-    if denied := refusal(gate, trace, call):
+    if denied := refusal(gate, trace, call, lambda _: found):
         raise DeniedByPolicy(denied.reason)
     if (verdict := judge(gate, trace, call, lambda _: found)).effect == "deny":
         raise DeniedByPolicy(verdict.reason)

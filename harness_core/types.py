@@ -95,7 +95,8 @@ class Inspection:
 
     preview: for people (a diff, say), preview_kind how to show it. paths: the real paths that it would touch.
     digests: of the files that the preview rests on. outside: something lies outside the workspace.
-    covers: the arguments that the preview tells in full. problem: the call cannot work, and why; nobody is asked then.
+    covers: the arguments that the preview tells in full. git_runs: a key of the repository's own configuration that
+    runs a program. problem: the call cannot work, and why; nobody is asked then.
     """
 
     __pydantic_config__: ClassVar[Any] = STRICT
@@ -107,6 +108,7 @@ class Inspection:
     outside: bool = False
     problem: str = ""
     covers: tuple[str, ...] = ()
+    git_runs: str = ""
 
 
 @dataclass(frozen=True, slots=True)

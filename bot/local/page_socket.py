@@ -14,7 +14,11 @@ from bot.local.page_verbs import carry_out
 from bot.local.shapes import JSON
 from bot.local.world import World
 
-PROMPTS: Final = ("run `echo hello && date`", "write `# Plan` to plan.md", "run `ls -la` and run `uname -a`")
+PROMPTS: Final = (
+    "run `echo hello | tee hello.txt`",
+    "write `# Plan` to plan.md",
+    "run `mkdir -p notes` and run `date > notes/today`",
+)
 HINTS: Final[Mapping[str, str]] = {"/harness": "help"}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar
@@ -10,7 +10,10 @@ from typing import Any, Protocol, TypeVar
 from harness_core.calls import valid_text
 from harness_core.events import HookRuled
 from harness_core.hooks import Ask, Deny, run_point
-from harness_core.permissions.rule import Effect, PermissionRule, speaking
+from harness_core.permissions.defaults import unruled, world_of
+from harness_core.permissions.paths import World
+from harness_core.permissions.rule import Effect, PermissionRule
+from harness_core.permissions.rules import speaking
 from harness_core.session import Trace
 from harness_core.types import Args, Inspection, ToolCall, same
 
@@ -53,12 +56,18 @@ Seen = Callable[[Args], Inspection | None]
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """All that a verdict rests on, beside the trace."""
+    """All that a verdict rests on, beside the trace. workspace, home: real absolute paths."""
 
     tools: Mapping[str, Stance] = field(default_factory=dict)
     rules: tuple[PermissionRule, ...] = ()
     hooks: tuple[Any, ...] = ()
     strategies: Mapping[str, Strategy] = field(default_factory=dict)
+    workspace: str = "/-/workspace"
+    home: str = "/-/home"
+
+    def world(self, found: Inspection | None) -> World:
+        """What rules and defaults know beyond the call."""
+        return world_of(self.workspace, self.home, found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,44 +105,49 @@ def judge(gate: Gate, trace: Trace, call: ToolCall, seen: Seen) -> Judgement:
     return _about_to_ask(gate, trace, ruled.call, verdict, seen) if verdict.effect == "ask" else verdict
 
 
-def refusal(gate: Gate, trace: Trace, call: ToolCall) -> Judgement | None:
+def refusal(gate: Gate, trace: Trace, call: ToolCall, seen: Seen) -> Judgement | None:
     """What still counts against a call that was decided: a deny rule or a refusing hook."""
     ruled = run_point("before_tool", gate.hooks, trace, call)
     if isinstance(ruled.verdict, Deny):
         return Judgement("deny", call.args, ruled.verdict.reason, rulings=ruled.rulings)
-    return _denied(gate, trace, call)
+    return _denied(gate, trace, call, seen)
 
 
 def _levels(gate: Gate, trace: Trace, call: ToolCall, hook: Ask | Deny | None, seen: Seen) -> Judgement:
     args = call.args
     if isinstance(hook, Deny):
         return Judgement("deny", args, hook.reason)
-    if denied := _denied(gate, trace, call):
+    if denied := _denied(gate, trace, call, seen):
         return denied
     if isinstance(hook, Ask):
         return Judgement("ask", args, hook.reason)
-    tool = gate.tools[call.name]
-    rules, subject = (*gate.rules, *trace.rules), tool.subject(args)
-    if rule := speaking(rules, "ask", call.name, subject, args):
+    rules, found = (*gate.rules, *trace.rules), seen(args)
+    world = gate.world(found)
+    if rule := speaking(rules, "ask", call.name, args, world):
         return Judgement("ask", args, f"the rule “{rule}” asks", rule)
-    if rule := speaking(rules, "allow", call.name, subject, args):
+    if rule := speaking(rules, "allow", call.name, args, world):
         return Judgement("allow", args, f"the rule “{rule}” allows it", rule)
     if call.name in gate.strategies:
         reason = _consult(gate.strategies[call.name], trace, args)
-        return Judgement("allow", args) if reason is None else Judgement("ask", args, reason, may_always=True)
-    found = seen(args)
-    if says(tool.read_only, args, False) and not (found and found.outside):
+    else:
+        only_reads = says(gate.tools[call.name].read_only, args, False) and not (found and found.outside)
+        reason = unruled(rules, call.name, args, world, only_reads=only_reads)
+    if reason is None:
         return Judgement("allow", args, "it only reads inside the workspace")
-    return Judgement("ask", args, f"{call.name} may change something", may_always=True)
+    return Judgement("ask", args, reason, may_always=_could_allow(rules, call.name, args, world))
 
 
-def _denied(gate: Gate, trace: Trace, call: ToolCall) -> Judgement | None:
+def _could_allow(rules: Sequence[PermissionRule], tool: str, args: Args, world: World) -> bool:
+    """Whether a rule for exactly this call would let it run; some calls stay with people whatever rules say."""
     try:
-        subject = gate.tools[call.name].subject(call.args)
-    except Exception as error:  # then nobody knows which rules speak of it
-        why = f"The tool {call.name} cannot say what this call is about ({type(error).__name__}), so it was not run."
-        return Judgement("deny", call.args, why)
-    rule = speaking((*gate.rules, *trace.rules), "deny", call.name, subject, call.args)
+        exactly = PermissionRule.exactly(tool, args)
+    except (TypeError, ValueError):
+        return False
+    return speaking((*rules, exactly), "allow", tool, args, world) is not None
+
+
+def _denied(gate: Gate, trace: Trace, call: ToolCall, seen: Seen) -> Judgement | None:
+    rule = speaking((*gate.rules, *trace.rules), "deny", call.name, call.args, gate.world(seen(call.args)))
     if rule is None:
         return None
     return Judgement(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -51,20 +50,3 @@ class PermissionRule:
     def __str__(self) -> str:
         what = self.arguments if self.arguments is not None else self.pattern
         return f"{self.effect} {self.tool}" + ("" if what is None else f" {what}")
-
-
-def matches(rule: PermissionRule, tool: str, subject: str, args: Args) -> bool:
-    """Whether the rule speaks about this call. Allow is case-sensitive about the tool's name, deny and ask are not."""
-    same = rule.tool == tool if rule.effect == "allow" else rule.tool.casefold() == tool.casefold()
-    if not same:
-        return False
-    if rule.arguments is not None:
-        return rule.arguments == canonical(args)
-    return rule.pattern is None or rule.pattern == subject
-
-
-def speaking(
-    rules: Iterable[PermissionRule], effect: Effect, tool: str, subject: str, args: Args
-) -> PermissionRule | None:
-    """The first rule of this effect that matches the call. Order never matters between effects."""
-    return next((r for r in rules if r.effect == effect and matches(r, tool, subject, args)), None)

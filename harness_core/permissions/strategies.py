@@ -7,27 +7,16 @@ from dataclasses import dataclass
 from typing import Final
 
 from harness_core.permissions import urls
-from harness_core.permissions.paths import World, absolute, placed, protected, secret, unusual, within
+from harness_core.permissions.paths import World, placed, protected, secret, unusual, within
 from harness_core.permissions.rules import unasked
 from harness_core.permissions.subjects import paths_of, subject_of
 from harness_core.session import Trace
-from harness_core.types import Args, Inspection
+from harness_core.types import Args
 
 # Where nobody says which folder is the workspace, relative paths are inside of it and absolute ones are not.
 UNNAMED: Final = World("/-/workspace", "/-/home")
 
 WorldFor = Callable[[Trace, Args], World]
-
-
-def world_of(workspace: str, home: str, found: Inspection | None, git_runs: str = "") -> World:
-    """What a tool's `inspect` saw, for judging. workspace must be a real path.
-
-    Without an inspection the paths count as looked for and not found: what rests on them asks.
-    """
-    if found is None:
-        return World(workspace, home, paths=(), git_runs=git_runs)
-    real = tuple(absolute(path, workspace) for path in found.paths)
-    return World(workspace, home, paths=real, git_runs=git_runs, addresses=found.addresses)
 
 
 def _unnamed(trace: Trace, args: Args) -> World:

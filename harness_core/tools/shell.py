@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import codecs
 import contextlib
+import glob
 import os
 import shutil
 import signal
@@ -21,14 +22,20 @@ from typing import Annotated, Final
 from pydantic import AfterValidator
 
 from harness_core.errors import ToolFailed
+from harness_core.permissions.git import GIT_RUNS
+from harness_core.permissions.paths import World
+from harness_core.permissions.readonly import needs
+from harness_core.permissions.shell import read
 from harness_core.ports import ToolContext
 from harness_core.tools.clip import HeadTail
 from harness_core.tools.spec import NOTHING, tool
-from harness_core.types import ToolResult
+from harness_core.types import Args, Inspection, ToolResult
 
 BASH_SECONDS: Final = 120.0  # of one command, or less if the deadline is nearer
 ENGINE_SECONDS: Final = 5.0  # that the engine waits longer, so that it is the tool that says what was killed
 OUTPUT_CHARS: Final = 30_000  # of one result; head and tail are kept
+HOME: Final = os.path.realpath(os.path.expanduser("~"))
+MATCHES: Final = 1_000  # of one glob that are looked at; a command that names more asks anyway
 CHUNK: Final = 65_536  # bytes read at once: a Linux pipe holds no more
 DRAIN: Final = 0.25  # seconds to read on after the shell ended, while something it left behind keeps the pipe open
 GRACE: Final = 0.5  # seconds between the request to end and the kill
@@ -46,11 +53,16 @@ SET: Final = {
     "PAGER": "cat",
     "GIT_PAGER": "cat",
     "GIT_OPTIONAL_LOCKS": "0",
-    "GIT_CONFIG_COUNT": "2",
+    "GIT_CONFIG_COUNT": "4",
     "GIT_CONFIG_KEY_0": "core.fsmonitor",
     "GIT_CONFIG_VALUE_0": "false",
     "GIT_CONFIG_KEY_1": "core.hooksPath",
     "GIT_CONFIG_VALUE_1": "/dev/null",
+    # Submodules have a configuration of their own, which nobody has looked at.
+    "GIT_CONFIG_KEY_2": "diff.ignoreSubmodules",
+    "GIT_CONFIG_VALUE_2": "all",
+    "GIT_CONFIG_KEY_3": "submodule.recurse",
+    "GIT_CONFIG_VALUE_3": "false",
 }
 USUAL_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -75,7 +87,37 @@ def _one_string(command: str) -> str:
     return command
 
 
-@tool(subject="command", timeout=BASH_SECONDS + ENGINE_SECONDS)
+async def _look(args: Args, context: ToolContext) -> Inspection:
+    """Where the paths of a command really lead, and what the repository's own configuration would run."""
+    return await asyncio.to_thread(_seen, str(args["command"]), context.workspace)
+
+
+def _seen(command: str, workspace: Path) -> Inspection:
+    root = os.path.realpath(workspace)
+    wanted = needs(read(command), World(root, HOME))
+    matched = [path for pattern in wanted.globs for path in sorted(glob.glob(pattern, include_hidden=False))[:MATCHES]]
+    paths = tuple(os.path.realpath(path) for path in (*wanted.paths, *matched))
+    return Inspection(paths=paths, git_runs=_git_runs(root) if wanted.git else "")
+
+
+def _git_runs(root: str) -> str:
+    """The first key of the repository's own configuration that runs a program, or "". What cannot be read counts."""
+    program = shutil.which("git", path=clean_environment(os.environ, Path(root))["PATH"])
+    if program is None:
+        return ""
+    argv = [program, "config", "--local", "--includes", "--name-only", "--get-regexp", GIT_RUNS]
+    try:
+        done = subprocess.run(
+            argv, cwd=root, env=clean_environment(os.environ, Path(root)), capture_output=True, text=True, timeout=5
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        return f"unreadable ({type(error).__name__})"
+    # 1: nothing found; 128: no repository here, so there is no configuration of one.
+    found = done.stdout.split()
+    return found[0] if found else "" if done.returncode in (0, 1, 128) else "unreadable"
+
+
+@tool(subject="command", timeout=BASH_SECONDS + ENGINE_SECONDS, inspect=_look)
 async def bash(command: Annotated[str, AfterValidator(_one_string)], context: ToolContext) -> ToolResult:
     """Run a command with bash in the workspace folder and return its output and exit code.
 

@@ -14,7 +14,7 @@ from bot.config import Settings
 from tests.browser.conftest import ARGUMENTS, CHROMIUM
 
 FOLDER = Path(__file__).parent / "pictures"
-ASKED = "@harness run `ls -la && date` and write `# Plan` to plan.md"
+ASKED = "@harness run `mkdir -p notes && date > notes/today` and write `# Plan` to plan.md"
 
 
 async def main() -> None:
@@ -42,7 +42,7 @@ async def play(page: Any) -> None:
 
     await cards.first.locator("[data-action-id=edit]").click()
     field = page.get_by_test_id("field-arg:0").locator("input, textarea")
-    await field.fill("ls -l && date --utc")
+    await field.fill("mkdir -p notes && date --utc > notes/today")
     await shoot(page.get_by_test_id("modal"), "edit")
     await page.get_by_test_id("modal-submit").click()
     await cards.first.locator("[data-action-id=approve]").click()

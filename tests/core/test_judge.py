@@ -199,7 +199,7 @@ def test_allow_minds_the_case_of_the_name_and_deny_does_not() -> None:
 
 def test_what_counts_against_a_decided_call_is_deny_alone() -> None:
     def left(*rules: PermissionRule, hook: Any = None) -> Judgement | None:
-        return refusal(Gate(TOOLS, rules, (Rules("before_tool", hook),)), Trace(), CHANGE)
+        return refusal(Gate(TOOLS, rules, (Rules("before_tool", hook),)), Trace(), CHANGE, lambda _: None)
 
     assert left(ALLOW, ASK) is None
     assert left(hook=Ask("?")) is None

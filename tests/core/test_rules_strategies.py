@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from harness_core.permissions.against import names
+from harness_core.permissions.defaults import world_of
 from harness_core.permissions.offer import offer_prefix, offer_prefixes, stored_pattern
 from harness_core.permissions.paths import World
 from harness_core.permissions.rule import PermissionRule
@@ -16,7 +17,6 @@ from harness_core.permissions.strategies import (
     ReadToolStrategy,
     WebToolStrategy,
     WriteToolStrategy,
-    world_of,
 )
 from harness_core.session import Trace
 from harness_core.types import Inspection

@@ -212,12 +212,12 @@ async def test_edited_arguments_are_checked_before_they_are_stored_and_the_task_
 
 async def test_an_edit_to_what_a_rule_denies_is_refused_and_a_deny_added_later_still_wins(bench: Bench) -> None:
     engine, session, (task,), gated = await asked(
-        bench, tool=change(subject="n"), rules=[PermissionRule.deny("change", "66")]
+        bench, tool=change(subject="n"), rules=[PermissionRule.deny("change", '{"n":66}')]
     )
     with pytest.raises(DeniedByPolicy):
         await HITL.submit(session, task, HITLDecision.approve(modified_args={"n": 66}), by="U2")
     await HITL.submit(session, task, HITLDecision.approve(modified_args={"n": 67}), by="U2")
-    engine.add_permission_rule(PermissionRule.deny("change", "67"))
+    engine.add_permission_rule(PermissionRule.deny("change", '{"n":67}'))
 
     events = await request(engine)
 
@@ -232,7 +232,7 @@ async def test_an_edit_is_judged_as_it_was_made_and_not_as_a_hook_would_rewrite_
         def before_tool(self, trace: Any, made: ToolCall) -> Rewrite | None:
             return Rewrite({"n": 50}) if made.args["n"] > 50 else None
 
-    deny = PermissionRule.deny("change", "66")
+    deny = PermissionRule.deny("change", '{"n":66}')
     _, session, (task,), _ = await asked(bench, tool=change(subject="n"), rules=[deny], interceptors=[Clamp()])
 
     with pytest.raises(DeniedByPolicy):
