@@ -42,13 +42,18 @@ def main(argv: Sequence[str] | None = None, env: Mapping[str, str] | None = None
             return _config(os.environ if env is None else env)
         if arguments.command == "check":
             return asyncio.run(_check(settings))
-        settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if (folder := check.folder(settings.data)).advice:
+            raise ConfigError(f"{folder.what}: {folder.advice}")
         asyncio.run(_run(settings))
         return 0
     except ConfigError as error:
         print(error, file=sys.stderr)
         return 2
-    except (StoreError, SlackRefused, SlackUnreachable, OSError) as error:
+    except (SlackRefused, SlackUnreachable) as error:
+        where = settings.slack.api_url if settings.slack else "the local workspace"
+        print(mask(f"{error} (at {where}). `harness-bot check` says what to do."), file=sys.stderr)
+        return 1
+    except (StoreError, OSError) as error:
         print(mask(str(error)), file=sys.stderr)
         return 1
 

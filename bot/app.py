@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import hashlib
 import logging
 import re
+import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
@@ -26,9 +28,9 @@ from bot.local import LocalWorkspace, people
 from bot.people import Directory
 from bot.presenter import Presenter
 from bot.settings import SettingsBook
-from bot.slack_api import SlackApi
+from bot.slack_api import SlackApi, SlackUnreachable
 from harness_core.engine import HarnessEngine, SystemClock
-from harness_core.errors import ConfigError
+from harness_core.errors import ConfigError, StoreError
 from harness_core.masking import register_secret
 from harness_core.models.practice import PracticeModel
 from harness_core.options import DEFAULT_TOOLS, HarnessOptions
@@ -40,6 +42,7 @@ log = logging.getLogger(__name__)
 
 DATABASE: Final = "harness.db"
 LOCAL_DATABASE: Final = "local.db"
+SOCKET: Final = 20.0  # seconds that the first connection has to open
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +121,7 @@ class Bot:
             socket = self._listening()
             socket.client.wss_uri = address
             ending.push_async_callback(socket.close_async)
-            await socket.connect_async()  # type: ignore[no-untyped-call]
+            await self._connected(socket)
             self._ending = ending.pop_all()
 
     async def stop(self) -> None:
@@ -144,6 +147,14 @@ class Bot:
             return await api.socket_address()
         finally:
             await api.close()
+
+    async def _connected(self, socket: AsyncSocketModeHandler) -> None:
+        """Left to itself the client tries an address that does not answer for ever, too."""
+        try:
+            async with asyncio.timeout(SOCKET):
+                await socket.connect_async()  # type: ignore[no-untyped-call]
+        except TimeoutError as error:
+            raise SlackUnreachable(f"the socket did not open within {SOCKET:.0f} s") from error
 
     def _listening(self) -> AsyncSocketModeHandler:
         app = bolt_app(self.slack.bot_token, self.slack.api_url, self.us, self.inbox)
@@ -203,7 +214,7 @@ class LocalBot:
         return Bot(replace(self.settings, slack=slack), slack, given, self._parts)
 
     async def __aenter__(self) -> Self:
-        await self.workspace.start()
+        await self._opened()
         self.bot = self.made()
         try:
             await self.bot.start()
@@ -215,3 +226,23 @@ class LocalBot:
     async def __aexit__(self, *_: object) -> None:
         await self.bot.stop()
         await self.workspace.stop()
+
+    async def _opened(self) -> None:
+        """Start the workspace; what stands in the way is said in words."""
+        port = self.settings.local_port
+        try:
+            await self.workspace.start()
+        except sqlite3.Error as error:
+            path = self.settings.data / LOCAL_DATABASE
+            raise StoreError(
+                f"{path} cannot be used: {error}. It was left as it is; if the disk is not full, move the file away, "
+                "and the local workspace begins anew."
+            ) from error
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                why = "is taken, perhaps by another harness-bot"
+            elif error.errno == errno.EACCES and 0 < port < 1024:
+                why = "is for the administrator of this machine alone"
+            else:
+                raise
+            raise ConfigError(f"Port {port} {why}; set HARNESS_LOCAL_PORT (0: any that is free).") from error

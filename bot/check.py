@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 from collections.abc import AsyncIterator, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,7 +51,7 @@ class Line:
 
 async def check(settings: Settings, model: ChatModel) -> AsyncIterator[Line]:
     """Look at everything in turn. Failing lines do not end it, unless the rest cannot be looked at."""
-    yield _folder(settings.data)
+    yield folder(settings.data)
     if settings.slack is None:
         yield Line("no Slack tokens: the bot runs in a local workspace")
     else:
@@ -59,14 +60,19 @@ async def check(settings: Settings, model: ChatModel) -> AsyncIterator[Line]:
     yield await _model(model)
 
 
-def _folder(data: Path) -> Line:
+def folder(data: Path) -> Line:
+    """Whether the data folder can be written; it is made if it is not there."""
     probe = data / f".check-{uuid4().hex}"
     try:
-        data.mkdir(parents=True, exist_ok=True)
-        probe.write_text("ok")
-        probe.unlink()
+        data.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            probe.write_text("ok")
+        finally:
+            probe.unlink(missing_ok=True)
     except OSError as error:
-        return Line(f"data folder {data}", f"{error.strerror}. Choose another with HARNESS_DATA, or mend its rights.")
+        cure = "make room" if error.errno == errno.ENOSPC else "mend its rights"
+        why = "there is a file of that name" if isinstance(error, FileExistsError) else error.strerror
+        return Line(f"data folder {data}", f"{why}. Choose another with HARNESS_DATA, or {cure}.")
     return Line(f"data folder {data.resolve()} is writable")
 
 

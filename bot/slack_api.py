@@ -76,7 +76,10 @@ class SlackApi:
 
     async def socket_address(self) -> str:
         """Where to open a socket; this wants the app token."""
-        return str((await self._call("apps.connections.open", again=True)).get("url", ""))
+        url = (await self._call("apps.connections.open", again=True)).get("url")
+        if not isinstance(url, str) or not url.startswith(("wss://", "ws://")):
+            raise SlackUnreachable("apps.connections.open: an answer without the address of a socket")
+        return url
 
     async def app_of(self, bot: str) -> str:
         """The id of the app that a bot belongs to; "" if Slack does not say."""
@@ -185,7 +188,9 @@ class SlackApi:
             # An answer that is no JSON object makes slack_sdk stumble over its own `.get`.
             except (aiohttp.ClientError, TimeoutError, OSError, ValueError, AttributeError) as error:
                 if not again or attempt == TRIES:
-                    raise SlackUnreachable(f"{method}: {type(error).__name__}") from error
+                    unread = isinstance(error, ValueError | AttributeError)
+                    what = "an answer that cannot be read" if unread else type(error).__name__
+                    raise SlackUnreachable(f"{method}: {what}") from error
                 await asyncio.sleep(_backoff(attempt))
         raise SlackUnreachable(f"{method}: put off {TRIES} times")
 

@@ -19,10 +19,14 @@ class File:
             # Tokens are in it: only its owner may read it, from the first byte on.
             os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
         self._db = sqlite3.connect(path, isolation_level=None)
-        self._db.execute("PRAGMA journal_mode=WAL")
-        # NORMAL leaves out the fsync per commit: a killed process loses nothing, only a lost machine does.
-        self._db.execute("PRAGMA synchronous=NORMAL")
-        self._db.execute("CREATE TABLE IF NOT EXISTS item (kind TEXT, id TEXT, body TEXT, PRIMARY KEY (kind, id))")
+        try:
+            self._db.execute("PRAGMA journal_mode=WAL")
+            # NORMAL leaves out the fsync per commit: a killed process loses nothing, only a lost machine does.
+            self._db.execute("PRAGMA synchronous=NORMAL")
+            self._db.execute("CREATE TABLE IF NOT EXISTS item (kind TEXT, id TEXT, body TEXT, PRIMARY KEY (kind, id))")
+        except sqlite3.Error:
+            self._db.close()
+            raise
         self._dirty: dict[tuple[str, str], JSON | None] = {}
         self.changes = Changes()
 

@@ -59,7 +59,11 @@ class LocalWorkspace(Acting):
         self._server.app.router.add_get("/_page", pages.serve)
         self._server.app.add_routes([*control.routes(self), *plain_page.routes(self)])
         self._server.app.add_routes(page_files.routes(lambda: self.cookie))
-        await self._server.start()
+        try:
+            await self._server.start()
+        except BaseException:
+            await self.stop()
+            raise
 
     async def stop(self) -> None:
         """End all connections and close the file.  What is unacknowledged goes out after the next start."""
