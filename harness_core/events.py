@@ -305,7 +305,10 @@ class Run:
 
     takeovers: how often it was taken over since its last fact. rejected: effects that a person refused, and who.
     recent: the newest results. compressed: the fact that last compressed its context, 0 for none. futile: compressions
-    in a row that left the context above its limits. Stored with each compression: a field is never renamed.
+    in a row that left the context above its limits. heard: `steps` when a person last spoke. usage: of its model
+    requests; unpriced: of those whose cost nobody told. calls: per tool, those that were started. succeeded: per tool,
+    the step of the newest success. paths: real paths, and the tools that succeeded there.
+    Stored with each compression: a field is never renamed.
     """
 
     __pydantic_config__: ClassVar[Any] = STRICT
@@ -325,6 +328,12 @@ class Run:
     recent: tuple[Done, ...] = ()
     compressed: int = 0
     futile: int = 0
+    heard: int = 0
+    usage: Usage = NO_USAGE
+    unpriced: Usage = NO_USAGE
+    calls: Mapping[str, int] = field(default_factory=dict)
+    succeeded: Mapping[str, int] = field(default_factory=dict)
+    paths: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,6 +349,7 @@ class Ledger:
     rules: tuple[PermissionRule, ...] = ()
     answer: str = ""
     usage: Usage = NO_USAGE
+    unpriced: Usage = NO_USAGE
 
 
 @dataclass(frozen=True, slots=True)

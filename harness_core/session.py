@@ -65,7 +65,8 @@ class Trace:
     """A session, frozen. messages: what model requests have held. inbox: prompts that none has held yet.
 
     batch: the calls of the last model message while any of them is open. answer: of the last run. goal: where in
-    messages the prompt is that the last run began with, None if no request has held it yet.
+    messages the prompt is that the last run began with, None if no request has held it yet. usage: of all model
+    requests of the session; unpriced: of those whose cost nobody told.
     """
 
     session_id: str = ""
@@ -78,6 +79,7 @@ class Trace:
     answer: str = ""
     usage: Usage = Usage()  # noqa: RUF009 (frozen)
     goal: int | None = None
+    unpriced: Usage = Usage()  # noqa: RUF009 (frozen)
 
     @property
     def pending(self) -> tuple[HITLTask, ...]:
@@ -120,6 +122,7 @@ class Folder:
         self._rules: dict[str, PermissionRule] = {}
         self._answer = ""
         self._usage = Usage()
+        self._unpriced = Usage()
         self._goal: int | None = None
 
     def trace(self) -> Trace:
@@ -135,11 +138,13 @@ class Folder:
             answer=self._answer,
             usage=self._usage,
             goal=self._goal,
+            unpriced=self._unpriced,
         )
 
     def ledger(self) -> Ledger:
         """The sum so far, but for the messages. Only while no batch is open."""
-        return Ledger(tuple(self._inbox), self._run, tuple(self._rules.values()), self._answer, self._usage)
+        rules = tuple(self._rules.values())
+        return Ledger(tuple(self._inbox), self._run, rules, self._answer, self._usage, self._unpriced)
 
     def add(self, event: Event) -> None:
         """Take in the next fact."""
@@ -188,7 +193,7 @@ class Folder:
         self._inbox.append(event)
         self._inbox.sort(key=lambda p: (p.sent_at, p.seq or 0))
         if self._run:
-            self._run = replace(self._run, rejected={}, recent=())
+            self._run = replace(self._run, rejected={}, recent=(), heard=self._run.steps)
 
     def _amended(self, event: PromptAmended) -> None:
         if event.text is None:
@@ -221,10 +226,16 @@ class Folder:
         self._deliver(event.upto)
         upto = max(self._run.upto, event.upto)
         self._run = replace(self._run, steps=self._run.steps + 1, failures=(), last=event, upto=upto)
-        self._usage = added(self._usage, event.usage)
+        self._spent(event.usage)
         self._batch = {call.call_uuid: CallState(call) for call in event.calls}
         if not event.calls and event.text.strip():
             self._messages.append(Message("assistant", event.text))
+
+    def _spent(self, usage: Usage) -> None:
+        unpriced = usage if usage.cost is None else Usage()
+        self._usage, self._unpriced = added(self._usage, usage), added(self._unpriced, unpriced)
+        if run := self._run:
+            self._run = replace(run, usage=added(run.usage, usage), unpriced=added(run.unpriced, unpriced))
 
     def _run_ended(self, event: RunEnd) -> None:
         run = self._run
@@ -279,8 +290,7 @@ class Folder:
             content = state.end.content if state.end else ""
             self._messages.append(Message("tool", content or "(no output)", call_uuid=state.call.call_uuid))
         if self._run:
-            done = tuple(_done(state.call, state.end, self._run.steps) for state in self._batch.values() if state.end)
-            self._run = replace(self._run, recent=(*self._run.recent, *done)[-RECENT:])
+            self._run = _with_batch(self._run, self._batch.values())
         self._batch = {}
 
     # -- the context ---------------------------------------------------------------------------------------------------
@@ -291,10 +301,33 @@ class Folder:
         self._messages, self._goal = list(event.messages), event.goal
         self._inbox, self._batch = list(ledger.inbox), {}
         self._rules = {rule.id: rule for rule in ledger.rules}
-        self._answer, self._usage = ledger.answer, added(ledger.usage, event.usage)
+        self._answer, self._usage, self._unpriced = ledger.answer, ledger.usage, ledger.unpriced
         self._run = ledger.run and replace(
             ledger.run, takeovers=0, compressed=self._seq, futile=0 if event.fits else ledger.run.futile + 1
         )
+        self._spent(event.usage)
+
+
+def _with_batch(run: Run, batch: Iterable[CallState]) -> Run:
+    """The run after a batch whose calls all have a result."""
+    states = [state for state in batch if state.end]
+    done = tuple(_done(state.call, state.end, run.steps) for state in states if state.end)
+    calls, paths = dict(run.calls), dict(run.paths)
+    for state in states:
+        if state.started:
+            calls[state.call.name] = calls.get(state.call.name, 0) + 1
+        for path in _worked_on(state):
+            paths[path] = tuple(dict.fromkeys((*paths.get(path, ()), state.call.name)))
+    succeeded = {**run.succeeded, **{d.tool: run.steps for d in done if d.outcome == "ok"}}
+    return replace(run, recent=(*run.recent, *done)[-RECENT:], calls=calls, succeeded=succeeded, paths=paths)
+
+
+def _worked_on(state: CallState) -> tuple[str, ...]:
+    """The real paths of a call that ran and succeeded, as far as its tool has looked."""
+    if state.started is None or state.end is None or state.end.outcome != "ok":
+        return ()
+    found = state.inspection(state.started.effective)
+    return found.paths if found else ()
 
 
 def _done(call: ToolCall, end: ToolCallEnd, step: int) -> Done:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from harness_core.events import (
     Event,
     HITLPending,
+    Inspected,
     ModelFailed,
     PromptAmended,
     Prompted,
@@ -24,7 +25,7 @@ from harness_core.hitl import Approve, Happened, Reject, Rerun
 from harness_core.permissions.rule import PermissionRule
 from harness_core.session import Folder, Trace, fold
 from harness_core.testing import ended, history, pending, reasoned, submitted, task, tool_call
-from harness_core.types import Usage
+from harness_core.types import Inspection, Usage, canonical, digest
 
 A = tool_call("change", uuid="a", n=1)
 B = tool_call("change", uuid="b", n=2)
@@ -223,6 +224,37 @@ def test_usage_is_summed() -> None:
     trace = sum_of(Prompted("hi"), RunStart("r"), one, Prompted("hi"), one)
 
     assert trace.usage == Usage(20, 4, 2, 1.0)
+
+
+def test_a_run_has_its_own_usage_and_a_cost_that_nobody_told_is_kept_apart() -> None:
+    said = replace(reasoned(A), usage=Usage(10, 2, cost=0.5)), replace(reasoned("done"), usage=Usage(7, 1))
+    first = (Prompted("hi"), RunStart("r"), said[0], ended(A), said[1])
+    one, two = sum_of(*first).run, sum_of(*first, RunEnd("completed"), Prompted("more"), RunStart("r2"), said[1])
+
+    assert one is not None
+    assert (one.usage, one.unpriced) == (Usage(17, 3, cost=0.5), Usage(7, 1))
+    assert two.run is not None
+    assert (two.run.usage, two.usage, two.unpriced) == (Usage(7, 1), Usage(24, 4, cost=0.5), Usage(14, 2))
+
+
+def test_a_run_counts_the_calls_that_were_started_and_knows_which_tools_succeeded_last_and_when() -> None:
+    begun = (Prompted("hi"), RunStart("r"), reasoned(A, B), ended(A, "no", "denied"), ToolCallStart(B), ended(B))
+    run = sum_of(*begun, reasoned(C), ToolCallStart(C), ended(C, "no", "error"), Prompted("well?")).run
+
+    assert run is not None
+    assert (run.calls, run.succeeded, run.heard) == ({"change": 2}, {"change": 1}, 2)
+
+
+def test_a_run_knows_where_its_calls_succeeded() -> None:
+    seen = [
+        Inspected(c.call_uuid, digest(canonical(c.args)), Inspection(paths=(f"{c.call_uuid}.txt",))) for c in (A, B)
+    ]
+    run = sum_of(
+        Prompted("hi"), RunStart("r"), reasoned(A, B), *seen, ToolCallStart(A), ended(A), ended(B, "", "denied")
+    )
+
+    assert run.run is not None
+    assert run.run.paths == {"a.txt": ("change",)}
 
 
 def test_a_fact_about_nothing_known_changes_nothing() -> None:
