@@ -59,7 +59,11 @@ FLOORS: Final = (
     Floor("core: protocols", "harness_core.ports"),
     Floor("core: what next", "harness_core.react", pure=True),
     Floor("core: what next in an open batch", "harness_core.batch harness_core.steps", pure=True),
-    Floor("core: the rules we ship", "harness_core.interceptors.*", pure=True),
+    Floor(
+        "core: the rules we ship, and those in a file",
+        "harness_core.interceptors.* harness_core.policy_file",
+        pure=True,
+    ),
     Floor("core: may it, should it", "harness_core.permissions.* harness_core.compression.*", pure=True),
     Floor("core: hook points", "harness_core.hooks", pure=True),
     Floor("core: what is", "harness_core.session", pure=True),
@@ -86,8 +90,8 @@ FOR_TYPES: Final = {
 # What bot may know of harness_core.
 PUBLIC: Final = words(
     "harness_core harness_core.engine harness_core.errors harness_core.events harness_core.handle harness_core.hitl "
-    "harness_core.masking harness_core.options harness_core.permissions.rule harness_core.ports harness_core.session "
-    "harness_core.steps harness_core.types"
+    "harness_core.masking harness_core.options harness_core.permissions.rule harness_core.policy_file "
+    "harness_core.ports harness_core.session harness_core.steps harness_core.types"
 )
 # Who puts the parts together, or plays with the whole; and what only those may know.
 PARTS: Final = words(
@@ -99,7 +103,7 @@ COMPOSERS: Final = frozenset({"bot.app", "bot.demo", "bot.__main__"})
 # All that pure modules import of others: none of it knows the time, chance, a disk or a network.
 HARMLESS: Final = words(
     "__future__ base64 binascii bisect collections collections.abc copy dataclasses datetime difflib enum fnmatch "
-    "functools hashlib html ipaddress itertools json math operator posixpath re shlex string textwrap types "
+    "functools hashlib html ipaddress itertools json math operator posixpath re shlex string textwrap tomllib types "
     "typing unicodedata urllib.parse markdown_it markdown_it.rules_inline markdown_it.token pydantic pydantic_core "
     "tree_sitter tree_sitter_bash"
 )

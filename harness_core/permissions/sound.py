@@ -1,0 +1,174 @@
+"""Whether a rule can ever match.  One that cannot is a mistake of whoever wrote it: a deny that was never there."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Final
+
+from harness_core.permissions import urls
+from harness_core.permissions.against import names
+from harness_core.permissions.grammar import missing
+from harness_core.permissions.paths import has_wildcard, protected, unescaped, unusual
+from harness_core.permissions.patterns import exact_parts, exact_text, words_of
+from harness_core.permissions.rule import PermissionRule
+from harness_core.permissions.shell import read
+from harness_core.permissions.subjects import KINDS, Kind
+from harness_core.permissions.text import disguised, invisible
+from harness_core.types import canonical
+
+_TOOL: Final = re.compile(r"[A-Za-z0-9_*-]{1,64}")
+_WILD: Final = "\0*"  # how `words_of` writes a wildcard
+
+
+def fault_of(rule: PermissionRule) -> str:
+    """Why a rule can never match a call, or hardly what its writer meant; "" if it can. Never raises."""
+    if not _TOOL.fullmatch(rule.tool):
+        return "`tool` must be the name of a tool, in which * may stand for any letters"
+    other = next((tool for tool in KINDS if tool == rule.tool.casefold() and tool != rule.tool), None)
+    if other and rule.effect == "allow":
+        return f"allow rules are case-sensitive, and the tool is called {other}"
+    if rule.pattern is None:
+        return ""
+    if not rule.pattern.strip():
+        return "the pattern is empty: leave it out to mean any arguments"
+    try:
+        faults = [_pattern(rule, kind) for kind in _kinds(rule)]
+    except Exception as error:  # what cannot be read cannot match
+        return f"the pattern cannot be read ({type(error).__name__})"
+    return "" if "" in faults else faults[0]
+
+
+def _kinds(rule: PermissionRule) -> list[Kind]:
+    """The kinds of subject that a rule's pattern may meet; the one of its own tool first."""
+    found: list[Kind] = [kind for tool, kind in KINDS.items() if names(rule, tool)]
+    return list(dict.fromkeys(found if found and "*" not in rule.tool else [*found, "other"]))
+
+
+def _pattern(rule: PermissionRule, kind: Kind) -> str:
+    pattern, allow = rule.pattern or "", rule.effect == "allow"
+    if kind != "other" and (fault := invisible(pattern)):
+        return fault.replace("the text", "the pattern")
+    if kind == "bash":
+        return _allowed_command(pattern) if allow else _command(pattern)
+    if kind == "path":
+        return _allowed_path(pattern) if allow else ""
+    if kind == "url":
+        return _allowed_url(pattern) if allow else _url(pattern)
+    return _json(pattern, allow=allow)
+
+
+# -- commands ----------------------------------------------------------------------------------------------------------
+
+
+def _allowed_command(pattern: str) -> str:
+    text = exact_text(pattern)
+    if text is None:
+        return _command(pattern) or _words(pattern)
+    if fault := disguised(text):
+        return fault
+    if not missing() and not read(text).parses:
+        return "the pattern is no command that can be read"
+    if text != text.strip(" \t\n") and exact_parts(pattern) is None:
+        return "the pattern begins or ends with a blank"
+    return ""
+
+
+def _words(pattern: str) -> str:
+    first, *_ = words_of(pattern).words or (_WILD,)
+    if _WILD in first:
+        return "an allow rule names its program: only the words after it may have a *"
+    return "a variable is set in front: only an exact pattern can allow that" if "=" in first else ""
+
+
+def _command(pattern: str) -> str:
+    """What is wrong with words that are compared with one command at a time."""
+    if _unclosed(pattern):
+        return "a quote is not closed"
+    if missing():
+        return ""
+    reading = read(pattern)
+    if len(reading.commands) > 1:
+        return "the pattern has several commands, and each is compared by itself: make a rule for each"
+    if reading.commands and reading.commands[0].redirects:
+        return "the pattern holds a redirect, which is no word of a command"
+    return ""
+
+
+def _unclosed(pattern: str) -> bool:
+    quote = ""
+    for char in re.sub(r"\\[*\\]", "", pattern):
+        if char == quote:
+            quote = ""
+        elif not quote and char in "'\"":
+            quote = char
+    return bool(quote)
+
+
+# -- paths -------------------------------------------------------------------------------------------------------------
+
+
+def _allowed_path(pattern: str) -> str:
+    if pattern.endswith("/"):
+        return "the pattern names a folder: end it with /** to mean all files below"
+    if not has_wildcard(pattern):
+        return unusual(unescaped(pattern)).replace("the path", "the pattern")
+    segments = pattern.split("/")
+    if ".." in segments:
+        return "the pattern holds .. beside a wildcard"
+    if not pattern.startswith(("/", "~/")) and any(protected(s) for s in segments if not has_wildcard(s)):
+        return "files that can change what programs do later need a pattern without wildcards"
+    return ""
+
+
+# -- URLs --------------------------------------------------------------------------------------------------------------
+
+
+def _allowed_url(pattern: str) -> str:
+    try:
+        if "://" in pattern:
+            return _allowed_address(pattern)
+        host = urls.canonical_host(pattern.removeprefix("*."))
+    except urls.BadUrl as bad:
+        return f"{bad}: write a host, *.host, https://host/path/* or a whole URL"
+    if pattern.startswith("*.") and ("." not in host or urls.address_of(host) is not None):
+        return "*. needs a host of at least two labels"
+    return "a private host needs its scheme, as in http://localhost:3000/*" if urls.local(host) else ""
+
+
+def _allowed_address(pattern: str) -> str:
+    prefix = pattern.endswith("/*")
+    url = urls.canonical_url(pattern[:-1] if prefix else pattern)
+    if "*" in (pattern[:-1] if prefix else pattern.partition("?")[0]) or (prefix and url.query):
+        return "in a URL, * stands at the end alone, after a /"
+    return ""
+
+
+def _url(pattern: str) -> str:
+    """A host stands for all below it, so there is little that can be wrong with it."""
+    plain = pattern.rstrip("*")
+    try:
+        if "://" in plain and plain.rstrip("/").count("/") != 2:
+            urls.canonical_url(plain)
+            return ""
+        host = (plain.partition("://")[2] or plain).rstrip("/").rpartition("@")[2]
+        urls.canonical_host(re.sub(r":[0-9]*$", "", host.removeprefix("*.")) if "[" not in host else host)
+    except urls.BadUrl as bad:
+        return f"{bad}: write a host, or a URL with its scheme"
+    return ""
+
+
+# -- all other tools ---------------------------------------------------------------------------------------------------
+
+
+def _json(pattern: str, *, allow: bool) -> str:
+    try:
+        value = json.loads(pattern)
+        if isinstance(value, dict):
+            canonical(value)
+            return ""
+    except ValueError:
+        value = None
+    if allow or pattern.lstrip().startswith("{"):
+        return "the pattern of this tool is the JSON of all its arguments, without wildcards"
+    return "the pattern of this tool has no wildcards" if "*" in pattern else ""
