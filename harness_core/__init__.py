@@ -22,10 +22,6 @@ if TYPE_CHECKING:
     from harness_core.handle import AgentSession as AgentSession
     from harness_core.hitl import HITLDecision as HITLDecision
     from harness_core.hitl import HITLTask as HITLTask
-    from harness_core.hooks import Ask as Ask
-    from harness_core.hooks import Deny as Deny
-    from harness_core.hooks import HookReject as HookReject
-    from harness_core.hooks import Rewrite as Rewrite
     from harness_core.interceptors.compression import ContextCompressionInterceptor as ContextCompressionInterceptor
     from harness_core.interceptors.hitl import HITLInterceptor as HITLInterceptor
     from harness_core.interceptors.stop_loop import StopLoopInterceptor as StopLoopInterceptor
@@ -35,6 +31,15 @@ if TYPE_CHECKING:
     from harness_core.session import Trace as Trace
     from harness_core.steps import Expiry as Expiry
     from harness_core.tools.spec import tool as tool
+    from harness_core.verdicts import Ask as Ask
+    from harness_core.verdicts import Compress as Compress
+    from harness_core.verdicts import Continue as Continue
+    from harness_core.verdicts import Deny as Deny
+    from harness_core.verdicts import HookReject as HookReject
+    from harness_core.verdicts import Inject as Inject
+    from harness_core.verdicts import Observe as Observe
+    from harness_core.verdicts import Rewrite as Rewrite
+    from harness_core.verdicts import Stop as Stop
 
 _WHERE = {
     "harness_core.compression.strategies": [
@@ -54,7 +59,6 @@ _WHERE = {
     ],
     "harness_core.handle": ["HITL", "AgentSession"],
     "harness_core.hitl": ["HITLDecision", "HITLTask"],
-    "harness_core.hooks": ["Ask", "Deny", "HookReject", "Rewrite"],
     "harness_core.interceptors.compression": ["ContextCompressionInterceptor"],
     "harness_core.interceptors.hitl": ["HITLInterceptor"],
     "harness_core.interceptors.stop_loop": ["StopLoopInterceptor"],
@@ -64,6 +68,17 @@ _WHERE = {
     "harness_core.session": ["Trace"],
     "harness_core.steps": ["Expiry"],
     "harness_core.tools.spec": ["tool"],
+    "harness_core.verdicts": [
+        "Ask",
+        "Compress",
+        "Continue",
+        "Deny",
+        "HookReject",
+        "Inject",
+        "Observe",
+        "Rewrite",
+        "Stop",
+    ],
 }
 _EVENTS = [
     "Prompted",

@@ -1,75 +1,68 @@
-"""Hook points, what a hook may rule at each, in which order hooks speak, and what happens if one fails.  Pure."""
+"""In which order hooks speak, what one hears, and what all of them together come to.  Pure.
+
+An interceptor is any object; it has a method per point that it cares about, and may have `name`, `rule_class`,
+`priority` (smaller speaks first in its class) and `escape_after`. Each method is a pure function of the frozen trace
+and the thing at hand, and returns a verdict or None:
+
+    session_start(trace, prompt)                the first run of a session begins with this Prompted
+    user_prompt(trace, prompt)                  a Prompted that no model request has held: Rewrite(text), Stop
+    before_model(trace)                         Inject, Compress, Stop
+    model_error(trace, failed)                  a ModelFailed: Compress, Stop
+    after_model(trace, said)                    a ReasonEnd, as it will be stored: Inject, Stop
+    permission_request(trace, call)             a ToolCall about to be put to a person: Ask, Deny, Rewrite(args)
+    before_tool(trace, call)                    every ToolCall: Ask, Deny, Rewrite(args)
+    after_tool(trace, call, result)             a ToolCallEnd, as it will be stored: Rewrite(text), Inject
+    before_stop(trace, answer)                  the model is done, and this is its answer: Continue
+    run_end(trace, end)                         a RunEnd, as it will be stored
+    before_compress(trace, plan)                Rewrite(plan)
+    after_compress(trace, compressed)           a ContextCompressed, as it will be stored
+    subagent_start(trace, call)                 a ToolCall that is about to be carried out by a sub-agent
+    subagent_end(trace, call, result)           and the ToolCallEnd that came of it
+
+Observe is accepted everywhere. What a hook needs to count, it counts from the trace: `trace.run` has what is known of
+this run. The same facts must give the same verdict, or a replay would tell another story; so the time, too, comes with
+the trace (`trace.now`, seconds since the epoch). Whoever wants to *do* something subscribes to the engine's events.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from harness_core.calls import valid_text
-from harness_core.errors import ConfigError, HarnessError
-from harness_core.events import HookRuled
+from harness_core.errors import ConfigError
+from harness_core.events import HookRuled, Prompted, ToolCallEnd
 from harness_core.session import Trace
-from harness_core.types import Args, ToolCall, canonical
+from harness_core.types import ToolCall, canonical, digest
+from harness_core.verdicts import ACCEPTS as ACCEPTS
+from harness_core.verdicts import FAILED, FAILS, RULE_CLASSES
+from harness_core.verdicts import Ask as Ask
+from harness_core.verdicts import Compress as Compress
+from harness_core.verdicts import Continue as Continue
+from harness_core.verdicts import Deny as Deny
+from harness_core.verdicts import HookReject as HookReject
+from harness_core.verdicts import Inject as Inject
+from harness_core.verdicts import Observe as Observe
+from harness_core.verdicts import Point as Point
+from harness_core.verdicts import Rewrite as Rewrite
+from harness_core.verdicts import RuleClass as RuleClass
+from harness_core.verdicts import Stop as Stop
+from harness_core.verdicts import Verdict as Verdict
 
-RuleClass = Literal["safety", "termination", "budget", "repetition", "drift"]
-Point = Literal["before_tool", "permission_request"]
-
-# Who speaks first: what must never happen, then whether it is over, then what it costs, then style.
-RULE_CLASSES: Final[tuple[RuleClass, ...]] = ("safety", "termination", "budget", "repetition", "drift")
-
-
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """Put the call to a person."""
-
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Deny:
-    """Refuse the call. reason: for the model, why, and what to do instead. escape_key, suggests: see HookReject."""
-
-    reason: str
-    escape_key: str | None = None
-    suggests: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Rewrite:
-    """Change the call's arguments, before anybody is asked."""
-
-    args: Args
-    reason: str = ""
-
-
-Verdict = Ask | Deny | Rewrite
-
-
-class HookReject(HarnessError):
-    """A hook refuses the call. May be returned or raised; msg_to_model says why, and what to do next."""
-
-    def __init__(self, msg_to_model: str, escape_key: str | None = None, suggests: str | None = None) -> None:
-        super().__init__(msg_to_model)
-        self.msg_to_model = msg_to_model
-        self.escape_key = escape_key
-        self.suggests = suggests
-
-
-# What each point accepts; anything else is a failure of the hook, never silently dropped.
-ACCEPTS: Final[Mapping[Point, tuple[type, ...]]] = {
-    "before_tool": (Ask, Deny, Rewrite),
-    "permission_request": (Ask, Deny, Rewrite),
-}
+FAULT: Final = "failed"  # key of a ruling's payload: in what way the hook failed
 
 
 @dataclass(frozen=True, slots=True)
 class Ruled:
-    """What a point came to: the call as rewritten, the strongest refusal or question, and the record."""
+    """What a point came to. value: the thing at hand as rewritten. verdict: what stops, refuses, asks or goes on; the
+    first one. texts: what the model is to be told, in the order of the hooks. rulings: the record.
+    """
 
-    call: ToolCall
-    verdict: Ask | Deny | None = None
+    value: Any = None
+    verdict: Ask | Deny | Stop | Continue | Compress | None = None
+    texts: tuple[str, ...] = ()
     rulings: tuple[HookRuled, ...] = ()
 
 
@@ -88,55 +81,84 @@ def rule_class(interceptor: Any) -> RuleClass:
     return declared
 
 
-def run_point(point: Point, interceptors: Iterable[Any], trace: Trace, call: ToolCall) -> Ruled:
-    """Ask every interceptor that has a method for this point. Rewrites pass on, the first Deny ends it, an Ask stays.
+def name_of(interceptor: Any) -> str:
+    """The name under which an interceptor's rulings are recorded."""
+    return str(getattr(interceptor, "name", "") or type(interceptor).__name__)
 
-    Both points fail closed: a hook that raises or rules what the point does not accept makes the call ask, and one of
-    class safety denies it.
+
+def run_point(point: Point, interceptors: Iterable[Any], trace: Trace, *about: Any) -> Ruled:
+    """Ask every interceptor that has a method for this point. about: what is at hand; the last of it may be rewritten.
+
+    Rewrites pass on to the next hook, texts add up, and an Ask, a Compress or a Continue stays until something stronger
+    is said; the first Deny or Stop ends it. What a failing hook comes to, FAILS says.
     """
-    ruled = Ruled(call)
+    ruled = Ruled(about[-1] if about else None)
     for interceptor in interceptors:
         hook = getattr(interceptor, point, None)
         if hook is None:
             continue
-        verdict = _verdict(hook, point, interceptor, trace, ruled.call)
-        if verdict is None:
+        now = (*about[:-1], ruled.value) if about else ()
+        if (ruling := _ruling(hook, point, interceptor, trace, now)) is None:
             continue
-        ruled = _with(ruled, verdict, _recorded(point, interceptor, trace, ruled.call, verdict))
-        if isinstance(verdict, Deny):
+        verdict, record = ruling
+        ruled = _with(ruled, verdict, record)
+        if isinstance(verdict, Deny | Stop):
             break
     return ruled
 
 
-def _verdict(hook: Any, point: Point, interceptor: Any, trace: Trace, call: ToolCall) -> Verdict | None:
+def _ruling(
+    hook: Any, point: Point, interceptor: Any, trace: Trace, about: tuple[Any, ...]
+) -> tuple[Verdict | None, HookRuled] | None:
+    """What this hook rules and the record of it; None if it has nothing to say."""
+    fault = ""
     try:
-        # A copy, so that a hook which changes it in place changes nothing: only what it rules is on record.
-        verdict: object = hook(trace, replace(call, args=deepcopy(call.args)))
+        # Copies, so that a hook which changes arguments in place changes nothing: only what it rules is on record.
+        said: object = hook(trace, *map(_copied, about))
     except HookReject as reject:
-        verdict = reject
-    except Exception as error:  # a hook's fault must not become a permission
-        return _failed(interceptor, f"the hook {name_of(interceptor)} failed ({type(error).__name__}: {error})")
-    if isinstance(verdict, HookReject):
-        verdict = Deny(verdict.msg_to_model, verdict.escape_key, verdict.suggests)
-    if verdict is None:
+        said = reject
+    except Exception as error:  # a hook's fault must neither become a permission nor end the engine
+        said, fault = None, f"failed ({type(error).__name__}: {error})"
+    if isinstance(said, HookReject):
+        said = Deny(said.msg_to_model, said.escape_key, said.suggests)
+    if said is None and not fault:
         return None
-    if not isinstance(verdict, ACCEPTS[point]) or not isinstance(verdict, Verdict):
-        kind = type(verdict).__name__
-        return _failed(interceptor, f"the hook {name_of(interceptor)} ruled {kind}, which {point} does not accept")
-    if wrong := _wrong(interceptor, verdict):
-        return _failed(interceptor, f"the hook {name_of(interceptor)} {wrong}")
-    return replace(verdict, reason=valid_text(verdict.reason))
+    verdict: Verdict | None = None
+    if not fault and not (fault := _wrong(point, interceptor, said, about)):
+        assert isinstance(said, Verdict)
+        verdict = _clean(said)
+    if fault:
+        fault = valid_text(f"the hook {name_of(interceptor)} {fault}")
+        verdict = _failed(point, interceptor, fault)
+    return verdict, _recorded(point, interceptor, trace, about, verdict, fault)
 
 
-def _wrong(interceptor: Any, verdict: Verdict) -> str:
-    """What makes a verdict of the right kind unusable, or ""."""
-    if not isinstance(verdict.reason, str):
-        return f"gave {type(verdict.reason).__name__} as a reason"
-    if isinstance(verdict, Rewrite):
-        return _no_arguments(verdict.args)
-    if isinstance(verdict, Deny) and verdict.escape_key is not None and rule_class(interceptor) == "safety":
+def _copied(thing: Any) -> Any:
+    return replace(thing, args=deepcopy(thing.args)) if isinstance(thing, ToolCall) else thing
+
+
+def _wrong(point: Point, interceptor: Any, said: object, about: tuple[Any, ...]) -> str:
+    """What makes unusable what a hook said, or ""."""
+    if not isinstance(said, (Observe, *ACCEPTS[point])) or not isinstance(said, Verdict):
+        return f"ruled {type(said).__name__}, which {point} does not accept"
+    texts = (said.reason, *(getattr(said, name, "") for name in ("text", "answer", "limit")))
+    if wrong := [type(text).__name__ for text in texts if not isinstance(text, str)]:
+        return f"gave {wrong[0]} as a reason"
+    if isinstance(said, Inject | Continue) and not said.text.strip():
+        return "had nothing to tell the model"
+    if isinstance(said, Rewrite):
+        return _no_value(said.to, about[-1])
+    if isinstance(said, Deny) and said.escape_key is not None and rule_class(interceptor) == "safety":
         return "is of class safety, which nobody escapes, and declared an escape_key"
     return ""
+
+
+def _no_value(to: object, value: object) -> str:
+    """Why the thing at hand cannot become this; "" if it can."""
+    if isinstance(value, ToolCall):
+        return _no_arguments(to)
+    wanted = str if isinstance(value, Prompted | ToolCallEnd) else type(value)
+    return "" if isinstance(to, wanted) else f"rewrote to {type(to).__name__}, and not to {wanted.__name__}"
 
 
 def _no_arguments(args: object) -> str:
@@ -149,35 +171,88 @@ def _no_arguments(args: object) -> str:
     return ""
 
 
-def _failed(interceptor: Any, why: str) -> Verdict:
-    why = valid_text(why)
-    return Deny(f"Refused: {why}.") if rule_class(interceptor) == "safety" else Ask(why)
+def _clean(verdict: Verdict) -> Verdict:
+    """With texts that any store and provider takes."""
+    match verdict:
+        case Observe(note=note):
+            return Observe(valid_text(note))
+        case Stop():
+            return Stop(*map(valid_text, (verdict.answer, verdict.limit, verdict.reason)))
+        case Inject() | Continue():
+            return replace(verdict, text=valid_text(verdict.text), reason=valid_text(verdict.reason))
+        case Rewrite(to=str(text)):
+            return Rewrite(valid_text(text), valid_text(verdict.reason))
+        case _:
+            return replace(verdict, reason=valid_text(verdict.reason))
 
 
-def _with(ruled: Ruled, verdict: Verdict, record: HookRuled) -> Ruled:
-    rulings = (*ruled.rulings, record)
-    if isinstance(verdict, Rewrite):
-        return replace(ruled, call=replace(ruled.call, args=dict(verdict.args)), rulings=rulings)
-    if isinstance(verdict, Ask) and ruled.verdict:
-        return replace(ruled, rulings=rulings)
-    return replace(ruled, verdict=verdict, rulings=rulings)
+def _failed(point: Point, interceptor: Any, why: str) -> Verdict | None:
+    safety = rule_class(interceptor) == "safety"
+    if FAILS[point] == "closed":
+        return Deny(f"Refused: {why}.") if safety else Ask(why)
+    return Stop(f"Stopped for safety: {why}.", reason=why) if safety else None
 
 
-def _recorded(point: Point, interceptor: Any, trace: Trace, call: ToolCall, verdict: Verdict) -> HookRuled:
+def _with(ruled: Ruled, verdict: Verdict | None, record: HookRuled) -> Ruled:
+    ruled = replace(ruled, rulings=(*ruled.rulings, record))
+    match verdict:
+        case Rewrite(to=to):
+            return replace(ruled, value=_rewritten(ruled.value, to))
+        case Inject(text=text):
+            return replace(ruled, texts=(*ruled.texts, text))
+        case Deny() | Stop():
+            return replace(ruled, verdict=verdict)
+        case Ask() | Compress() | Continue():
+            return replace(ruled, verdict=ruled.verdict or verdict)
+        case _:
+            return ruled
+
+
+def _rewritten(value: Any, to: Any) -> Any:
+    match value:
+        case ToolCall():
+            return replace(value, args=dict(to))
+        case Prompted():
+            return replace(value, text=to)
+        case ToolCallEnd():
+            return replace(value, content=to or "(no output)")
+        case _:
+            return to
+
+
+def _recorded(
+    point: Point, interceptor: Any, trace: Trace, about: tuple[Any, ...], verdict: Verdict | None, fault: str
+) -> HookRuled:
+    call = next((thing for thing in about if isinstance(thing, ToolCall)), None)
     return HookRuled(
         point=point,
         hook=name_of(interceptor),
         rule_class=rule_class(interceptor),
-        verdict=type(verdict).__name__,
-        reason=verdict.reason,
+        verdict=type(verdict).__name__ if verdict else FAILED,
+        reason=verdict.reason if verdict else fault,
         step=trace.run.steps if trace.run else 0,
-        call_uuid=call.call_uuid,
-        payload={"args": dict(verdict.args)} if isinstance(verdict, Rewrite) else {},
+        call_uuid=call.call_uuid if call else "",
+        payload=_payload(verdict, about) | ({FAULT: fault} if fault else {}),
         escape_key=verdict.escape_key if isinstance(verdict, Deny) else None,
-        suggests=verdict.suggests if isinstance(verdict, Deny) else None,
+        suggests=verdict.suggests if isinstance(verdict, Deny | Inject | Continue) else None,
     )
 
 
-def name_of(interceptor: Any) -> str:
-    """The name under which an interceptor's rulings are recorded."""
-    return str(getattr(interceptor, "name", "") or type(interceptor).__name__)
+def _payload(verdict: Verdict | None, about: tuple[Any, ...]) -> dict[str, Any]:
+    """What the record needs beside the reason, so that the facts alone tell what the ruling changed."""
+    match verdict, about[-1] if about else None:
+        case Rewrite(to=to), ToolCall():
+            return {"args": dict(to)}
+        case Rewrite(), ToolCallEnd(content=content):
+            return {"original": digest(content)}
+        case Rewrite(to=text), Prompted(seq=seq):
+            return {"prompt": seq, "text": text}
+        case Rewrite(to=to), _:
+            return {"to": repr(to)}
+        case ((Inject(text=text) | Continue(text=text)), _):
+            return {"text": text}
+        case Stop(answer=answer, limit=limit), about_prompt:
+            asked = {"prompt": about_prompt.seq} if isinstance(about_prompt, Prompted) else {}
+            return {"answer": answer, "limit": limit} | asked
+        case _:
+            return {}

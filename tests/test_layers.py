@@ -69,7 +69,11 @@ FLOORS: Final = (
     Floor("core: what is", "harness_core.session", pure=True),
     Floor("core: what happened, in facts and in words", "harness_core.events harness_core.results", pure=True),
     Floor("core: what is stored in facts", "harness_core.hitl harness_core.permissions.rule", pure=True),
-    Floor("core: values", "harness_core.calls harness_core.masking harness_core.types harness_core.errors", pure=True),
+    Floor(
+        "core: values",
+        "harness_core.calls harness_core.masking harness_core.types harness_core.verdicts harness_core.errors",
+        pure=True,
+    ),
 )
 
 # Imported while a function runs, and so from further up than the floors allow.

@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 
 from harness_core.calls import valid_text
 from harness_core.events import HookRuled
-from harness_core.hooks import Ask, Deny, run_point
+from harness_core.hooks import Ask, Deny, Ruled, run_point
 from harness_core.permissions.defaults import unruled, world_of
 from harness_core.permissions.paths import World
 from harness_core.permissions.rule import Effect, PermissionRule
@@ -100,9 +100,9 @@ def judge(gate: Gate, trace: Trace, call: ToolCall, seen: Seen) -> Judgement:
     Order and priority never matter between effects. Whatever is unclear asks.
     """
     ruled = run_point("before_tool", gate.hooks, trace, call)
-    verdict = _levels(gate, trace, ruled.call, ruled.verdict, seen)
+    verdict = _levels(gate, trace, ruled.value, ruled, seen)
     verdict = replace(verdict, rulings=ruled.rulings)
-    return _about_to_ask(gate, trace, ruled.call, verdict, seen) if verdict.effect == "ask" else verdict
+    return _about_to_ask(gate, trace, ruled.value, verdict, seen) if verdict.effect == "ask" else verdict
 
 
 def refusal(gate: Gate, trace: Trace, call: ToolCall, seen: Seen) -> Judgement | None:
@@ -113,8 +113,8 @@ def refusal(gate: Gate, trace: Trace, call: ToolCall, seen: Seen) -> Judgement |
     return _denied(gate, trace, call, seen)
 
 
-def _levels(gate: Gate, trace: Trace, call: ToolCall, hook: Ask | Deny | None, seen: Seen) -> Judgement:
-    args = call.args
+def _levels(gate: Gate, trace: Trace, call: ToolCall, ruled: Ruled, seen: Seen) -> Judgement:
+    args, hook = call.args, ruled.verdict
     if isinstance(hook, Deny):
         return Judgement("deny", args, hook.reason)
     if denied := _denied(gate, trace, call, seen):
@@ -172,12 +172,12 @@ def _about_to_ask(gate: Gate, trace: Trace, call: ToolCall, verdict: Judgement, 
     rulings = (*verdict.rulings, *ruled.rulings)
     if isinstance(ruled.verdict, Deny):
         return Judgement("deny", call.args, ruled.verdict.reason, rulings=rulings)
-    if not same(ruled.call.args, call.args):  # what people will be shown may be denied, and otherwise still asks
-        again = _levels(gate, trace, ruled.call, None, seen)
+    if not same(ruled.value.args, call.args):  # what people will be shown may be denied, and otherwise still asks
+        again = _levels(gate, trace, ruled.value, Ruled(), seen)
         if again.effect == "deny":
             return replace(again, rulings=rulings)
         # An allow rule for what is shown would never meet the call, which is rewritten only when it is about to ask.
-        verdict = replace(verdict, args=ruled.call.args, may_always=False)
+        verdict = replace(verdict, args=ruled.value.args, may_always=False)
     if isinstance(ruled.verdict, Ask):
         return replace(verdict, reason=ruled.verdict.reason, may_always=False, rulings=rulings)
     return replace(verdict, rulings=rulings)

@@ -47,7 +47,7 @@ def test_each_hook_sees_what_the_ones_before_it_rewrote() -> None:
     outcome = ruled(first, second)
 
     assert second.saw == [{"n": 50}]
-    assert outcome.call.args == {"n": 25}
+    assert outcome.value.args == {"n": 25}
     assert [r.verdict for r in outcome.rulings] == ["Rewrite", "Rewrite"]
 
 
@@ -93,7 +93,7 @@ def test_a_hook_that_changes_the_arguments_in_place_changes_nothing() -> None:
         def before_tool(self, trace: Trace, call: ToolCall) -> None:
             call.args.clear()  # type: ignore[attr-defined]
 
-    assert ruled(Sly()).call.args == {"n": 100}
+    assert ruled(Sly()).value.args == {"n": 100}
     assert CALL.args == {"n": 100}
 
 
