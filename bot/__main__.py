@@ -7,10 +7,10 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from bot import check, demo, logs
+from bot import check, demo, judging, logs
 from bot.app import Bot, LocalBot, model_of
 from bot.approvers import Access
 from bot.config import Settings, in_force
@@ -26,13 +26,17 @@ COMMANDS: Final = {
     "demo": "play one conversation without a browser",
     "check": "say of each setting whether it works, or what to do",
     "config": "show the settings in force and where they come from",
+    "judge": "judge rows of a truth table on standard input, one line of JSON per row",
 }
+ARGUMENTS: Final[Mapping[str, Callable[[argparse.ArgumentParser], None]]] = {"judge": judging.arguments}
 
 
 def main(argv: Sequence[str] | None = None, env: Mapping[str, str] | None = None) -> int:
     """Run a command. Returns the exit code: 0 fine, 1 it failed, 2 the settings need correcting."""
     arguments = _parser().parse_args(argv)
     try:
+        if arguments.command == "judge":
+            return judging.main(arguments)
         settings = Settings.from_env(os.environ if env is None else env)
         quiet = settings.log_level in ("warning", "error")
         logs.configure(settings.log, "info" if arguments.verbose and quiet else settings.log_level)
@@ -60,13 +64,15 @@ def main(argv: Sequence[str] | None = None, env: Mapping[str, str] | None = None
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="harness-bot", description=USAGE)
-    parser.add_argument("command", nargs="?", choices=tuple(COMMANDS), default="run", help=_help())
-    parser.add_argument("-v", "--verbose", action="store_true", help="log what happens, not only what goes wrong")
+    verbose = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
+    for one in (parser, verbose):  # before the command or after it
+        one.add_argument("-v", "--verbose", action="store_true", help="log what happens, not only what goes wrong")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    for name, what in COMMANDS.items():
+        command = commands.add_parser(name, help=what, description=what, parents=[verbose])
+        if takes := ARGUMENTS.get(name):
+            takes(command)
     return parser
-
-
-def _help() -> str:
-    return "; ".join(f"{name}: {what}" for name, what in COMMANDS.items())
 
 
 def _config(env: Mapping[str, str]) -> int:

@@ -35,7 +35,7 @@ class Floor:
 
 # From the top down: a module imports from its own floor and from those below.
 FLOORS: Final = (
-    Floor("bot: the command line, the demo", "bot.__main__ bot.demo"),
+    Floor("bot: the command line, the demo", "bot.__main__ bot.demo bot.judging"),
     Floor("bot: where the parts are put together", "bot.app"),
     Floor("bot: a Slack in this process, for app alone", "bot.local.*"),
     Floor(
@@ -95,14 +95,15 @@ FOR_TYPES: Final = {
 PUBLIC: Final = words(
     "harness_core harness_core.engine harness_core.errors harness_core.events harness_core.handle harness_core.hitl "
     "harness_core.masking harness_core.options harness_core.permissions.rule harness_core.policy_file "
-    "harness_core.ports harness_core.session harness_core.steps harness_core.types"
+    "harness_core.ports harness_core.session harness_core.steps harness_core.types "
+    "harness_core.permissions.cases"
 )
 # Who puts the parts together, or plays with the whole; and what only those may know.
 PARTS: Final = words(
     "harness_core.store.sqlite harness_core.models.practice harness_core.models.openai harness_core.tools "
     "harness_core.tools.own"
 )
-COMPOSERS: Final = frozenset({"bot.app", "bot.demo", "bot.__main__"})
+COMPOSERS: Final = frozenset({"bot.app", "bot.demo", "bot.judging", "bot.__main__"})
 
 # All that pure modules import of others: none of it knows the time, chance, a disk or a network.
 HARMLESS: Final = words(
