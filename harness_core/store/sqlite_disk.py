@@ -67,7 +67,8 @@ class SQLiteDisk:
 
     def __init__(self, path: Path) -> None:
         # What people said and decided is in it: a new file is for its owner alone, from the first byte on.
-        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+        with suppress(OSError):  # what stands in the way of it, the connection finds too, and says as the others
+            os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
         self._conn = sqlite3.connect(path, timeout=LOCK_WAIT, isolation_level=None, check_same_thread=False)
         try:
             _use_wal(self._conn)

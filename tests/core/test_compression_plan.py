@@ -541,7 +541,8 @@ def test_whatever_is_compressed_stays_valid_keeps_its_goal_and_fits(
     made = plan(given, limits, forced)
     if made is None:
         if not forced and made is None and given.tokens > limits.threshold(given.length):
-            base = given.tokens - sum(size(m) for at, m in enumerate(given.messages) if at != given.goal)
+            history = sum(size(m) for at, m in enumerate(given.messages) if at != given.goal)
+            base = given.reserve + given.tokens - history
             nothing_left = not [m for at, m in enumerate(given.messages) if at != given.goal and not m.summary]
             assert base >= limits.threshold(given.length) or nothing_left
         return

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -141,12 +139,10 @@ HEAVY = (
 
 
 @pytest.mark.parametrize("piece", HEAVY)
-def test_half_a_megabyte_of_hostile_text_takes_less_than_a_second(piece: str):
+def test_half_a_megabyte_of_hostile_text_is_masked_in_the_time_a_test_has(piece: str):
     text = "://a:-----BEGIN PRIVATE KEY-----" + piece * (500_000 // len(piece)) + " x"
-    before = time.process_time()
-    mask(text)
 
-    assert time.process_time() - before < 1.0
+    assert mask(text).startswith("://a:")  # what takes the square of the length takes minutes for this
 
 
 @pytest.mark.usefixtures("clean_registry")

@@ -210,10 +210,8 @@ async def test_endless_output_is_bounded_in_memory_and_ends_in_time(tmp_path: Pa
 
 
 async def test_a_background_process_does_not_hang_the_call_and_is_killed(tmp_path: Path):
-    before = time.monotonic()
-    result = await run(tmp_path, "sleep 60 & echo $!")
+    result = await run(tmp_path, "sleep 600 & echo $!")  # longer than a test may take
 
-    assert time.monotonic() - before < 10
     assert result.content.endswith("\nexit code 0")
     assert await gone(int(result.content.split("\n")[0]))
 
