@@ -14,6 +14,7 @@ from bot import check, demo, judging, logs
 from bot.app import Bot, LocalBot, model_of
 from bot.approvers import Access
 from bot.config import Settings, in_force
+from bot.policy import PolicyKeeper, default_path
 from bot.slack_api import SlackRefused, SlackUnreachable
 from harness_core.errors import ConfigError, StoreError
 from harness_core.masking import mask
@@ -43,7 +44,7 @@ def main(argv: Sequence[str] | None = None, env: Mapping[str, str] | None = None
         if arguments.command == "demo":
             return demo.main(settings)
         if arguments.command == "config":
-            return _config(os.environ if env is None else env)
+            return _config(os.environ if env is None else env, settings)
         if arguments.command == "check":
             return asyncio.run(_check(settings))
         if (folder := check.folder(settings.data)).advice:
@@ -75,9 +76,13 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _config(env: Mapping[str, str]) -> int:
+def _config(env: Mapping[str, str], settings: Settings) -> int:
     for name, value, source in in_force(env):
         print(f"{name:<20} {mask(value):<42} from {source}")
+    policy = PolicyKeeper(settings.policy or default_path())
+    print(f"\nRules of {policy.path}:" if policy.path else "\nThere is no policy file.")
+    for one in policy.file.rules:
+        print(f"- {mask(str(one))}")
     return 0
 
 

@@ -26,6 +26,7 @@ from bot.inbox import Inbox
 from bot.listeners import bolt_app
 from bot.local import LocalWorkspace, people
 from bot.people import Directory
+from bot.policy import PolicyKeeper, default_path
 from bot.presenter import Presenter
 from bot.settings import SettingsBook
 from bot.slack_api import SlackApi, SlackUnreachable
@@ -77,7 +78,8 @@ class Bot:
         self.clock: Clock = parts.clock or SystemClock()
         self._own_store = parts.store is None
         self.store: SessionStore = parts.store or SQLiteStore(settings.data / DATABASE, codec=CODEC)
-        self.book = SettingsBook(self.store, self.clock, given)
+        self.policy = PolicyKeeper(settings.policy or default_path())
+        self.book = SettingsBook(self.store, self.clock, given, self.policy)
         self.model = parts.model or model_of(settings)
         self.engine = HarnessEngine(
             settings.workspace or settings.data / "workspaces",
@@ -90,6 +92,7 @@ class Bot:
             tools=[*parts.tools, *(load_tools(settings.tools) if settings.tools else ())],
             options=replace(parts.options or HarnessOptions(), adjust=self.book.adjust),
         )
+        self.policy.know(self.engine.tools)
         self.api = SlackApi(slack.bot_token, slack.api_url)
         for secret in (slack.bot_token, slack.app_token, settings.model.api_key):
             if secret:
@@ -116,6 +119,7 @@ class Bot:
             ending.push_async_callback(self.inbox.close)
             await self.engine.start()
             ending.push_async_callback(_cancelled, asyncio.create_task(self.presenter.recover()))
+            ending.push_async_callback(_cancelled, asyncio.create_task(self.book.watch(self._wake_all)))
             # Left to itself, the client asks for ever with a token that Slack refuses, and tells nobody.
             address = await self._socket_address()
             socket = self._listening()
@@ -140,6 +144,10 @@ class Bot:
         # auth.test does not name the app; without its id a click on another app's message could not be told from ours.
         app = us.app_id or await self.api.app_of(us.bot_id)
         return replace(us, app_id=app)
+
+    async def _wake_all(self) -> None:
+        for session_id in await self.store.sessions(f"slack:{self.us.home}:"):
+            self.engine.wake(session_id)
 
     async def _socket_address(self) -> str:
         api = SlackApi(self.slack.app_token, self.slack.api_url)

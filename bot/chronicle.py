@@ -13,6 +13,8 @@ from bot.facts import (
     Paused,
     Posted,
     SensitiveChanged,
+    StandingRuleAdded,
+    StandingRuleRevoked,
 )
 from bot.logs import note, run_of
 from bot.posts import card_id
@@ -82,6 +84,10 @@ def _setting(event: Event) -> tuple[str, Mapping[str, object]] | None:
             fields = {"setting": "hitl", "channel": channel, "on": on, "by": by}
         case Paused(on=on, by=by):
             fields = {"setting": "paused", "on": on, "by": by}
+        case StandingRuleAdded(rule=rule, by=by, channel=channel):
+            fields = {"setting": "rule", "on": True, "channel": channel, "rule": rule.id, "tool": rule.tool, "by": by}
+        case StandingRuleRevoked(rule_id=rule_id, by=by, channel=channel):
+            fields = {"setting": "rule", "on": False, "channel": channel, "rule": rule_id, "by": by}
         case _:
             return None
     return "setting changed", fields

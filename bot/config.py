@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from bot.approvers import REQUESTER
 from harness_core.errors import ConfigError
+from harness_core.policy_file import NAME
 
 SLACK_API: Final = "https://slack.com/api/"
 LOCAL_PORT: Final = 8765
@@ -37,6 +38,7 @@ VARIABLES: Final[tuple[tuple[str, str, str, bool], ...]] = (
     ("HARNESS_APPROVERS", "who decides beside them", "nobody", False),
     ("HARNESS_DATA", "the data folder", "data", False),
     ("HARNESS_WORKSPACE", "one folder for all sessions", "a folder per session in the data folder", False),
+    ("HARNESS_POLICY", "the policy file", f"{NAME} in the current folder, if it is there", False),
     ("HARNESS_TOOLS", "a module with tools of your own", "none", False),
     ("HARNESS_LOCAL_PORT", "the local workspace's port", str(LOCAL_PORT), False),
     ("HARNESS_LOG", "how logs are written: text or json", "text", False),
@@ -78,8 +80,9 @@ class ModelSettings:
 @dataclass(frozen=True, slots=True)
 class Settings:
     """All settings. slack: None means the local workspace. workspace: one folder that every session works in, or None
-    for a folder per session under `data`. tools: a module or .py file with tools of one's own. admins, approvers: ids
-    of people; `requester` among the approvers lets requesters decide their own calls.
+    for a folder per session under `data`. policy: the policy file; None for the one of the current folder. tools: a
+    module or .py file with tools of one's own. admins, approvers: ids of people; `requester` among the approvers lets
+    requesters decide their own calls.
     """
 
     slack: SlackSettings | None = None
@@ -90,6 +93,7 @@ class Settings:
     workspace: Path | None = None
     local_port: int = LOCAL_PORT
     tools: str = ""
+    policy: Path | None = None
     log: Literal["text", "json"] = "text"
     log_level: Literal["debug", "info", "warning", "error"] = "warning"
 
@@ -108,6 +112,7 @@ class Settings:
             data=Path(read.text("HARNESS_DATA") or "data"),
             workspace=read.path("HARNESS_WORKSPACE"),
             tools=read.text("HARNESS_TOOLS"),
+            policy=read.path("HARNESS_POLICY"),
             local_port=read.port("HARNESS_LOCAL_PORT", LOCAL_PORT),
             log=read.one_of("HARNESS_LOG", "text", "json"),
             log_level=read.one_of("HARNESS_LOG_LEVEL", "warning", "debug", "info", "error"),
@@ -150,7 +155,7 @@ class _Reader:
         return self._env.get(name, "").strip()
 
     def path(self, name: str) -> Path | None:
-        """A folder, or None."""
+        """A folder or a file, or None."""
         return Path(self.text(name)).expanduser() if self.text(name) else None
 
     def address(self, name: str) -> str:

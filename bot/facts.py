@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from harness_core.events import FACTS, Codec, Event
+from harness_core.permissions.rule import PermissionRule
 
 WORKSPACE: Final = "config:workspace"
 
@@ -69,6 +70,30 @@ class Paused(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class StandingRuleAdded(Event):
+    """A rule of a channel ("" for the whole workspace). until: seconds since the epoch, None for good.
+
+    card: the fingerprint of the task whose form made it, "" for a command. It replaces the same rule in that place.
+    """
+
+    rule: PermissionRule
+    by: str
+    channel: str = ""
+    why: str = ""
+    until: float | None = None
+    card: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StandingRuleRevoked(Event):
+    """A rule of a channel ("" for the whole workspace) was taken back."""
+
+    rule_id: str
+    by: str
+    channel: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class PostIntended(Event):
     """A message is about to be posted. Stored first, so that after a crash it is sought before it is posted again."""
 
@@ -113,6 +138,8 @@ BOT_FACTS: Final = (
     SensitiveChanged,
     ApprovalsSwitched,
     Paused,
+    StandingRuleAdded,
+    StandingRuleRevoked,
     PostIntended,
     Posted,
     Reacted,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hmac
+import logging
 import secrets
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -17,26 +18,38 @@ from bot.facts import (
     ChannelSwitched,
     Paused,
     SensitiveChanged,
+    StandingRuleAdded,
+    StandingRuleRevoked,
 )
 from bot.ids import thread_of
+from bot.policy import PolicyKeeper
+from harness_core.errors import StoreError
 from harness_core.events import Event
+from harness_core.permissions.rule import PermissionRule
 from harness_core.ports import Clock, SessionStore
 from harness_core.session import Trace
 from harness_core.steps import Policy
 from harness_core.types import Args, digest
 
+log = logging.getLogger(__name__)
+
 OFF_SECONDS: Final = 8 * 3600.0  # approvals that were switched off come back by themselves: a shift, not a habit
+WATCH: Final = 3.0  # seconds between two looks at the policy file, and at the rules that expired meanwhile
 EVERYWHERE: Final = ""  # the channel of what holds in the whole workspace
 
 
 @dataclass(frozen=True, slots=True)
 class InForce:
-    """All settings that people can change. sensitive: tools by channel. off: why approvals are off, by channel."""
+    """All settings that people can change. sensitive: tools by channel. off: why approvals are off, by channel.
+
+    rules: those that people made in Slack, by channel and id, the oldest first.
+    """
 
     access: Access = Access()  # noqa: RUF009 (frozen)
     sensitive: Mapping[str, frozenset[str]] = field(default_factory=dict)
     off: Mapping[str, ApprovalsSwitched] = field(default_factory=dict)
     paused_by: str = ""
+    rules: Mapping[tuple[str, str], StandingRuleAdded] = field(default_factory=dict)
 
     def sensitive_in(self, channel: str) -> frozenset[str]:
         """The tools that always ask in a channel."""
@@ -47,15 +60,22 @@ class InForce:
         found = [self.off[place] for place in (channel, EVERYWHERE) if place in self.off]
         return next((one for one in found if now < one.until), None)
 
+    def rules_in(self, channel: str, now: float) -> tuple[StandingRuleAdded, ...]:
+        """The rules from Slack that count in a channel, those of the workspace among them. Expired ones are none."""
+        here = (one for (place, _), one in self.rules.items() if place in (EVERYWHERE, channel))
+        return tuple(one for one in here if one.until is None or now < one.until)
+
 
 class SettingsBook:
     """The settings in force, and their changes. Read anew at every question: another process may have changed them.
 
-    home: the workspace that sessions of ours belong to, known once Slack has told who we are.
+    home: the workspace that sessions of ours belong to, known once Slack has told who we are. policy: the file that
+    holds beside them.
     """
 
-    def __init__(self, store: SessionStore, clock: Clock, given: Access) -> None:
+    def __init__(self, store: SessionStore, clock: Clock, given: Access, policy: PolicyKeeper | None = None) -> None:
         self._store, self._clock = store, clock
+        self.policy = policy or PolicyKeeper(None)
         self._now = InForce(given)
         self._seq = 0
         self.home = ""
@@ -91,11 +111,43 @@ class SettingsBook:
         if thread is None:
             return policy
         tools, off = now.sensitive_in(thread.channel), now.off_in(thread.channel, self._clock.now())
-        if not tools and not off:
+        rules = await self.rules_in(thread.channel)
+        if not tools and not off and not rules:
             return policy
-        gate = replace(policy.gate, strategies={**policy.gate.strategies, **dict.fromkeys(tools, marked_sensitive)})
-        named = digest(repr((policy.digest, sorted(tools), bool(off))))
+        strategies = {**policy.gate.strategies, **dict.fromkeys(tools, marked_sensitive)}
+        gate = replace(policy.gate, strategies=strategies, rules=(*policy.gate.rules, *rules))
+        named = digest(repr((policy.digest, sorted(tools), bool(off), sorted(map(str, rules)))))
         return replace(policy, gate=gate, can_ask=policy.can_ask and not off, digest=named)
+
+    async def rules_in(self, channel: str) -> tuple[PermissionRule, ...]:
+        """The rules that count in a channel now: those of the file, and those that people made in Slack."""
+        now, moment = await self.in_force(), self._clock.now()
+        made = (one.rule for one in now.rules_in(channel, moment))
+        return (*self.policy.file.rules_in(channel, moment), *made)
+
+    async def watch(self, wake: Callable[[], Awaitable[None]]) -> None:
+        """Take up a changed policy file, and wake what may wait for it or for a rule that expired, for ever.
+
+        Commands wake the sessions themselves; this also sees those that another process carried out.
+        """
+        before = await self._standing()
+        while True:
+            await self._clock.sleep(WATCH)
+            try:
+                self.policy.look()
+                standing = await self._standing()
+                if standing != before:
+                    before = standing
+                    await wake()
+            except StoreError:
+                log.exception("the rules in force could not be looked at; the next look tries again")
+
+    async def _standing(self) -> frozenset[object]:
+        """All that counts anywhere now, to see whether it changed."""
+        now, moment = await self.in_force(), self._clock.now()
+        made = {key for key, one in now.rules.items() if one.until is None or moment < one.until}
+        filed = {(one.channel, one.rule) for one in self.policy.file.rules if one.until is None or moment < one.until}
+        return frozenset({*made, *filed})
 
 
 def marked_sensitive(trace: Trace, args: Args) -> str:
@@ -122,6 +174,12 @@ def changed(now: InForce, events: Iterable[Event]) -> InForce:
                 now = replace(now, off={**now.off, channel: event})
             case Paused(on=on, by=by):
                 now = replace(now, paused_by=by if on else "")
+            case StandingRuleAdded(channel=channel, rule=rule):
+                others = {key: one for key, one in now.rules.items() if key != (channel, rule.id)}
+                now = replace(now, rules={**others, (channel, rule.id): event})
+            case StandingRuleRevoked(channel=channel, rule_id=rule_id):
+                kept = {key: one for key, one in now.rules.items() if key != (channel, rule_id)}
+                now = replace(now, rules=kept)
     return now
 
 

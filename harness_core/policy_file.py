@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from harness_core.errors import ConfigError
+from harness_core.permissions.against import names
 from harness_core.permissions.rule import PermissionRule
 from harness_core.permissions.sound import fault_of
 
@@ -42,6 +43,11 @@ class StandingRule:
         """Whether it counts in this channel, now."""
         return self.channel in ("", channel) and (self.until is None or now < self.until)
 
+    def __str__(self) -> str:
+        where = f" in {self.channel}" if self.channel else ""
+        until = "" if self.until is None else f" until {datetime.fromtimestamp(self.until, UTC):%Y-%m-%d %H:%M} UTC"
+        return f"{self.rule}{where}{until}" + (f" ({self.why})" if self.why else "")
+
 
 @dataclass(frozen=True, slots=True)
 class PolicyFile:
@@ -53,6 +59,12 @@ class PolicyFile:
     def rules_in(self, channel: str, now: float) -> tuple[PermissionRule, ...]:
         """The rules that count in a channel ("" for none in particular), now."""
         return tuple(one.rule for one in self.rules if one.holds(channel, now))
+
+    def strangers(self, tools: Iterable[str]) -> tuple[str, ...]:
+        """What rules name as a tool and none of these tools is: such a rule never matches."""
+        there = tuple(tools)
+        named = {one.rule.tool for one in self.rules if not any(names(one.rule, tool) for tool in there)}
+        return tuple(sorted(named))
 
 
 def parse_policy(text: str, name: str = NAME) -> PolicyFile:

@@ -143,7 +143,7 @@ _PROTECTED: Final = re.compile(
     \.git | \.git(modules|attributes|config|ignore_global) | \.env.* | \.vscode | \.idea | \.claude.* | \.harness.*
   | \.ssh | \.github | \.npmrc | \.mcp\.json | \.[a-z0-9_-]*rc(\.[a-z]+)? | \.(bash|zsh|sh)?_?(profile|login|logout|env)
   | \.(zprofile|zshenv|zlogin|zlogout|xprofile|xinitrc|inputrc) | \.(aws|gnupg|kube|docker|husky|devcontainer|cursor.*)
-  | \.config | \.local | \.(gitlab-ci|pre-commit-config|travis)\.ya?ml | \.(circleci|buildkite|direnv|bin)
+  | harness\.toml | \.config | \.local | \.(gitlab-ci|pre-commit-config|travis)\.ya?ml | \.(circleci|buildkite|direnv|bin)
   """,
     re.X | re.I,
 )

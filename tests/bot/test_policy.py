@@ -1,0 +1,116 @@
+"""The policy file in force: what is wrong stops the start, and later changes nothing."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from bot.__main__ import main
+from bot.policy import PolicyKeeper, default_path
+from harness_core.errors import ConfigError
+
+DENY = '[[rule]]\neffect = "deny"\ntool = "bash"\npattern = "git push *"\nwhy = "by hand"\n'
+ALLOW = '[[rule]]\neffect = "allow"\ntool = "write"\npattern = "docs/**"\n'
+
+
+def written(path: Path, text: str, age: int = 0) -> Path:
+    """The file with this text; a greater age makes it look changed at another time."""
+    path.write_text(text, "utf-8")
+    os.utime(path, ns=(age * 10**9, age * 10**9))
+    return path
+
+
+def rules(keeper: PolicyKeeper) -> list[str]:
+    return [str(one.rule) for one in keeper.file.rules]
+
+
+def test_the_file_of_the_current_folder_counts_where_no_setting_names_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert default_path() is None
+    assert PolicyKeeper(default_path()).file.rules == ()
+
+    written(tmp_path / "harness.toml", DENY)
+
+    keeper = PolicyKeeper(default_path())
+    monkeypatch.chdir("/")
+    assert rules(keeper) == ["deny bash git push *"]
+    assert keeper.path == tmp_path / "harness.toml"
+
+
+def test_a_file_that_is_named_must_be_there_and_readable(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"no\.toml cannot be read: No such file"):
+        PolicyKeeper(tmp_path / "no.toml")
+    (tmp_path / "raw.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(ConfigError, match="no UTF-8"):
+        PolicyKeeper(tmp_path / "raw.toml")
+    with pytest.raises(ConfigError, match="directory"):
+        PolicyKeeper(tmp_path)
+
+
+def test_a_rule_for_a_tool_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    keeper = PolicyKeeper(written(tmp_path / "p.toml", DENY.replace('"bash"', '"BASH"') + ALLOW))
+
+    keeper.know(["bash", "write"])  # deny rules ignore case
+    with pytest.raises(ConfigError, match="there is no tool write; there are: bash"):
+        keeper.know(["bash"])
+
+
+def test_a_changed_file_counts_once_it_is_the_same_at_two_looks(tmp_path: Path) -> None:
+    path = written(tmp_path / "p.toml", DENY)
+    keeper = PolicyKeeper(path)
+
+    written(path, "", age=1)  # an editor empties a file before it writes it
+    keeper.look()
+    written(path, DENY + ALLOW, age=2)
+    keeper.look()
+    assert rules(keeper) == ["deny bash git push *"]
+    keeper.look()
+
+    assert rules(keeper) == ["deny bash git push *", "allow write docs/**"]
+
+
+@pytest.mark.parametrize("broken", ["[[rule]]\n", DENY.replace("bash", "bsh"), None])
+def test_a_change_that_cannot_be_used_leaves_the_last_good_version_in_force(
+    tmp_path: Path, broken: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = written(tmp_path / "p.toml", DENY)
+    keeper = PolicyKeeper(path, ["bash", "write"])
+
+    if broken is None:
+        path.unlink()
+    else:
+        written(path, broken, age=1)
+    keeper.look()
+    keeper.look()
+
+    assert rules(keeper) == ["deny bash git push *"]
+    assert str(path) in keeper.fault
+    assert "stays in force" in caplog.text
+
+    written(path, ALLOW, age=2)
+    keeper.look()
+    keeper.look()
+    assert (rules(keeper), keeper.fault) == (["allow write docs/**"], "")
+
+
+def test_config_shows_the_rules_of_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = written(tmp_path / "p.toml", DENY)
+
+    assert main(["config"], {"HARNESS_POLICY": str(path)}) == 0
+
+    shown = capsys.readouterr().out
+    assert f"HARNESS_POLICY       {path}" in shown
+    assert f"Rules of {path}:\n- deny bash git push * (by hand)" in shown
+
+
+def test_a_policy_that_cannot_be_used_ends_the_command_with_what_is_wrong(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = written(tmp_path / "p.toml", '[[rule]]\neffect = "deny"\n')
+
+    assert main(["config"], {"HARNESS_POLICY": str(path)}) == 2
+    assert "rule 1, line 1: `tool` is missing" in capsys.readouterr().err
