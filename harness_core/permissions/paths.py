@@ -143,7 +143,8 @@ _PROTECTED: Final = re.compile(
     \.git | \.git(modules|attributes|config|ignore_global) | \.env.* | \.vscode | \.idea | \.claude.* | \.harness.*
   | \.ssh | \.github | \.npmrc | \.mcp\.json | \.[a-z0-9_-]*rc(\.[a-z]+)? | \.(bash|zsh|sh)?_?(profile|login|logout|env)
   | \.(zprofile|zshenv|zlogin|zlogout|xprofile|xinitrc|inputrc) | \.(aws|gnupg|kube|docker|husky|devcontainer|cursor.*)
-  | harness\.toml | \.config | \.local | \.(gitlab-ci|pre-commit-config|travis)\.ya?ml | \.(circleci|buildkite|direnv|bin)
+  | \.config | \.local | \.(gitlab-ci|pre-commit-config|travis)\.ya?ml | \.(circleci|buildkite|direnv|bin)
+  | harness\.toml
   """,
     re.X | re.I,
 )
