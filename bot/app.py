@@ -143,6 +143,11 @@ class Bot:
         us = identity(await self.api.auth_test())
         # auth.test does not name the app; without its id a click on another app's message could not be told from ours.
         app = us.app_id or await self.api.app_of(us.bot_id)
+        if not app:
+            raise ConfigError(
+                "Slack does not say which app the bot token belongs to (bots.info). Give the app the scope users:read: "
+                "paste manifest.yml (App Manifest), and reinstall the app (Install App)."
+            )
         return replace(us, app_id=app)
 
     async def _wake_all(self) -> None:

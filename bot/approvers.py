@@ -129,6 +129,11 @@ def may_administer(person: Person | None, place: Place | None, access: Access) -
     return None
 
 
+def may_look(person: Person | None, place: Place | None) -> Refusal | None:
+    """Whether they may see how things are set here, and so who decides: members, whether or not the channel is on."""
+    return _unfit(person) or _outside(place)
+
+
 def may_claim(person: Person | None, place: Place | None, access: Access) -> Refusal | None:
     """Whether they may become the first administrator, if their code is right: only while there is none."""
     if refusal := _unfit(person) or _outside(place):

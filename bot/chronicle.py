@@ -10,6 +10,7 @@ from bot.facts import (
     ApprovalsSwitched,
     ApproverChanged,
     ChannelSwitched,
+    ClaimTried,
     Paused,
     Posted,
     SensitiveChanged,
@@ -74,6 +75,8 @@ def _setting(event: Event) -> tuple[str, Mapping[str, object]] | None:
     match event:
         case AdminClaimed(by=by):
             fields: dict[str, object] = {"setting": "administrator", "by": by}
+        case ClaimTried(by=by):
+            return "claim tried", {"by": by}
         case ChannelSwitched(channel=channel, on=on, by=by):
             fields = {"setting": "channel", "channel": channel, "on": on, "by": by}
         case ApproverChanged(who=who, on=on, by=by):

@@ -50,7 +50,7 @@ class Commands:
             case "claim":
                 return await self._claim(command, who)
             case "status":
-                return await self._status(command)
+                return await self._status(command, who)
             case "pending":
                 return await self._pending(command, who)
             case "allowed":
@@ -60,7 +60,9 @@ class Commands:
             case verb:
                 return words.unknown_verb(verb)
 
-    async def _status(self, command: Configure) -> str:
+    async def _status(self, command: Configure, who: Who) -> str:
+        if refusal := approvers.may_look(who.person, who.place):
+            return refusal.why
         now, channel = await self._settings.in_force(), command.origin.channel
         lines = [words.standing(channel in now.access.channels, now.access.admins, now.access.approvers)]
         if tools := now.sensitive_in(channel):
@@ -77,6 +79,8 @@ class Commands:
         given = command.rest.split()
         everywhere = "--workspace" in given
         said = [word for word in given if word != "--workspace"]
+        if refusal := approvers.may_look(who.person, who.place):
+            return refusal.why
         now = await self._settings.in_force()
         channel = EVERYWHERE if everywhere else command.origin.channel
         if command.verb == "sensitive" and said in ([], ["list"]):
@@ -148,8 +152,7 @@ class Commands:
     async def _claim(self, command: Configure, who: Who) -> str:
         if refusal := approvers.may_claim(who.person, who.place, who.access):
             return refusal.why
-        claimed = await self._settings.claim(command.rest, command.origin.user)
-        return words.CLAIMED if claimed else words.WRONG_CODE
+        return words.CLAIM[await self._settings.claim(command.rest, command.origin.user, command.key)]
 
     # -- what always runs ----------------------------------------------------------------------------------------------
 

@@ -23,6 +23,13 @@ class AdminClaimed(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class ClaimTried(Event):
+    """Somebody sent a code to become the first administrator. key: the command's trigger id."""
+
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
 class ChannelSwitched(Event):
     """A channel was switched on or off. key: the command's trigger id."""
 
@@ -133,6 +140,7 @@ def show(session_id: str) -> str:
 
 BOT_FACTS: Final = (
     AdminClaimed,
+    ClaimTried,
     ChannelSwitched,
     ApproverChanged,
     SensitiveChanged,

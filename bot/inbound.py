@@ -228,8 +228,8 @@ def _ours(payload: Mapping[str, Any], us: Identity) -> bool:
 
 
 def _our_app(payload: Mapping[str, Any], us: Identity) -> bool:
-    app = _str(payload, "api_app_id")
-    return not app or not us.app_id or app == us.app_id
+    """Whether it names our app. Slack always names one, so what names none is not from Slack."""
+    return bool(us.app_id) and _str(payload, "api_app_id") == us.app_id
 
 
 def _not_a_person(message: Mapping[str, Any], us: Identity) -> str:

@@ -92,7 +92,7 @@ class Inbox:
             case Status():
                 self.whisper(heard.origin, await self._status(heard))
             case Decide():
-                self.whisper(heard.origin, await self.decide(heard))
+                self.whisper(heard.origin, await self._worded(heard))
             case Ignore(tell=tell, origin=Origin() as origin) if tell:
                 self.whisper(origin, tell)
             case _:
@@ -227,6 +227,12 @@ class Inbox:
         return self._requesters[session_id][1]
 
     # -- decisions -----------------------------------------------------------------------------------------------------
+
+    async def _worded(self, asked: Decide) -> str:
+        """A decision that was typed. Who may not speak here learns not even which ids there are."""
+        who = await self._who(asked.origin)
+        refusal = approvers.may_speak(who.person, who.place, who.access)
+        return refusal.why if refusal else await self.decide(asked)
 
     async def decide(self, asked: Decide) -> str:
         """Store a decision and let the session go on. Returns what to tell the person in private, "" if it counts."""

@@ -7,7 +7,7 @@ import logging
 import secrets
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, Literal
 
 from bot.approvers import Access
 from bot.facts import (
@@ -16,6 +16,7 @@ from bot.facts import (
     ApprovalsSwitched,
     ApproverChanged,
     ChannelSwitched,
+    ClaimTried,
     Paused,
     SensitiveChanged,
     StandingRuleAdded,
@@ -35,7 +36,12 @@ log = logging.getLogger(__name__)
 
 OFF_SECONDS: Final = 8 * 3600.0  # approvals that were switched off come back by themselves: a shift, not a habit
 WATCH: Final = 3.0  # seconds between two looks at the policy file, and at the rules that expired meanwhile
+CLAIM_SECONDS: Final = 3600.0  # in which tries to claim the bot are counted
+CLAIMS_EACH: Final = 5  # tries of one person in that time
+CLAIMS: Final = 20  # tries of all together: the code has 32 bits, so that guessing it would take millennia
 EVERYWHERE: Final = ""  # the channel of what holds in the whole workspace
+
+Claim = Literal["claimed", "wrong", "too often"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +103,26 @@ class SettingsBook:
         """Put a change on the record. key: of the command, so that a redelivered one counts once."""
         await self._store.append(WORKSPACE, replace(fact, at=self._clock.now()), key=key)
 
-    async def claim(self, code: str, by: str) -> bool:
-        """Become the first administrator, if the code is the one that was printed at the start."""
+    async def claim(self, code: str, by: str, key: str) -> Claim:
+        """Become the first administrator, if the code is the one that was printed at the start. key: of the command."""
+        if await self._tried_too_often(by, 1):
+            return "too often"
+        # On the record before it is looked at: of tries at the same moment each counts the others.
+        await self.change(ClaimTried(by), key)
+        if await self._tried_too_often(by, 0):
+            return "too often"
         given, wanted = code.strip().encode(), self.claim_code.encode()
         if not wanted or not hmac.compare_digest(given, wanted) or (await self.access()).admins:
-            return False
+            return "wrong"
         fact = AdminClaimed(by, at=self._clock.now())
-        return bool(await self._store.append(WORKSPACE, fact, key="claim"))
+        return "claimed" if await self._store.append(WORKSPACE, fact, key="claim") else "wrong"
+
+    async def _tried_too_often(self, by: str, more: int) -> bool:
+        """Whether there were, with so many more, too many tries of late by this person or by all."""
+        since = self._clock.now() - CLAIM_SECONDS
+        tries = await self._store.find("ClaimTried", WORKSPACE)
+        late = [one.by for one in tries if isinstance(one, ClaimTried) and one.at > since]
+        return late.count(by) + more > CLAIMS_EACH or len(late) + more > CLAIMS
 
     async def adjust(self, session_id: str, policy: Policy) -> Policy:
         """The policy of a session under the settings of its channel, asked at every step."""

@@ -66,8 +66,11 @@ What always runs: `/harness allowed list` · `/harness allowed revoke ID`"""
 
 # -- commands ----------------------------------------------------------------------------------------------------------
 
-CLAIMED: Final = "You administer me now. Type `/harness on` in a channel to switch me on there."
-WRONG_CODE: Final = "That is not the code. It stands in the log of whoever started me, and works once."
+CLAIM: Final = {  # what came of sending a code
+    "claimed": "You administer me now. Type `/harness on` in a channel to switch me on there.",
+    "wrong": "That is not the code. It stands in the log of whoever started me, and works once.",
+    "too often": "Too many codes were tried. Please wait an hour; whoever runs me can also set HARNESS_ADMINS.",
+}
 
 
 NOTHING_ALLOWED: Final = "Nothing runs unasked by *always allow* in this channel's threads."

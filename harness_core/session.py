@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from harness_core import results
 from harness_core.events import (
@@ -31,6 +32,9 @@ from harness_core.events import (
 from harness_core.hitl import HITLTask
 from harness_core.permissions.rule import PermissionRule
 from harness_core.types import Args, Inspection, Message, ToolCall, Usage, canonical, digest, effect
+
+MOST_FILES: Final = 20  # files of one message that the model is told of; ours
+FILE_NAME: Final = 100  # characters of a name; ours
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +102,17 @@ class Trace:
 
 def heard(prompt: Prompted) -> Message:
     """A prompt as the model hears it. Providers refuse an empty message, and a picture may come without a word."""
-    return Message("user", prompt.text if prompt.text.strip() else "(no text)")
+    said = [prompt.text] if prompt.text.strip() else []
+    if prompt.files:
+        said.append(f"(files: {_named(prompt.files)} — not readable here)")
+    return Message("user", "\n".join(said) or "(no text)")
+
+
+def _named(files: Sequence[str]) -> str:
+    """Names of files in quotes that no name can close, on one line that none can end."""
+    shown = ("".join(c if c.isprintable() else "·" for c in name[:FILE_NAME]).replace('"', "'") for name in files)
+    more = f" and {len(files) - MOST_FILES} more" if len(files) > MOST_FILES else ""
+    return ", ".join(f'"{name or "no name"}"' for name in [*shown][:MOST_FILES]) + more
 
 
 def fold(events: Iterable[Event]) -> Trace:

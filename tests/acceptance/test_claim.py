@@ -11,17 +11,19 @@ import pytest
 from bot.app import Bot, Parts
 from bot.approvers import Access
 from bot.config import Settings, SlackSettings
+from bot.facts import ClaimTried
 from bot.local import LocalWorkspace, people
-from harness_core.testing import ScriptedModel
+from bot.settings import CLAIM_SECONDS, CLAIMS, CLAIMS_EACH
+from harness_core.testing import FakeClock, ScriptedModel
 from tests.acceptance.desk import Desk
 
 
 @asynccontextmanager
-async def unclaimed(folder: Path) -> AsyncIterator[tuple[LocalWorkspace, Bot]]:
+async def unclaimed(folder: Path, clock: FakeClock | None = None) -> AsyncIterator[tuple[LocalWorkspace, Bot]]:
     """The bot as it starts with Slack's tokens and nothing else: nobody administers it, no channel is on."""
     async with LocalWorkspace() as slack:
         how = SlackSettings(slack.bot_token, slack.app_token, slack.api_url)
-        async with Bot(Settings(data=folder), how, Access(), Parts(model=ScriptedModel("done"))) as bot:
+        async with Bot(Settings(data=folder), how, Access(), Parts(model=ScriptedModel("done"), clock=clock)) as bot:
             yield slack, bot
 
 
@@ -72,6 +74,34 @@ async def test_help_is_given_for_nothing_and_for_what_is_not_known(tmp_path: Pat
 async def test_what_is_typed_after_a_command_is_read_as_it_was_typed(tmp_path: Path) -> None:
     async with Desk(tmp_path, ScriptedModel("done"), []) as desk:
         assert "`a&amp;&amp;b&lt;c&gt;&amp;amp;x.io`" in await say(desk.slack, people.BEN, "a&&b<c>&amp;x.io")
+
+
+async def test_codes_can_be_tried_a_few_times_an_hour_by_one_and_by_all_together(tmp_path: Path) -> None:
+    clock = FakeClock()
+    async with unclaimed(tmp_path, clock) as (slack, bot):
+        right = f"claim {bot.book.claim_code}"
+        for _ in range(CLAIMS_EACH):
+            assert "not the code" in await say(slack, people.BEN, "claim 00000000")
+        assert "Too many codes" in await say(slack, people.BEN, right)
+        assert "not the code" in await say(slack, people.CLEO, "claim 00000000")
+        for n in range(CLAIMS - CLAIMS_EACH - 1):  # others, as the store has them
+            await bot.book.change(ClaimTried(f"U0{n}"), f"t{n}")
+        assert "Too many codes" in await say(slack, people.ADA, right)
+        assert len(await bot.store.find("ClaimTried")) == CLAIMS  # what is refused adds nothing to the record
+
+        clock.advance(CLAIM_SECONDS + 1)
+
+        assert "You administer me now" in await say(slack, people.BEN, right)
+
+
+async def test_guests_and_strangers_learn_nothing_of_who_decides(tmp_path: Path) -> None:
+    async with Desk(tmp_path, ScriptedModel("done"), [], approvers=frozenset({people.CLEO})) as desk:
+        for text in ("status", "approvers list", "sensitive list", "pending", "allowed list"):
+            told = await say(desk.slack, people.GIL, text)
+            assert "guests" in told
+            assert people.ADA not in told
+            assert people.CLEO not in told
+        assert f"<@{people.ADA}>" in await say(desk.slack, people.BEN, "status")
 
 
 async def test_a_member_switches_nothing(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from bot import words
 from bot.local import people
 from harness_core.errors import StoreError
 from harness_core.events import HITLSubmitted, ToolCallStart
@@ -87,6 +88,41 @@ async def test_a_late_click_is_answered_in_private_and_the_card_is_as_it_was(tmp
         await desk.settled()
         assert reading(desk.cards(ts)[0]) == before
         assert len(change.runs) == 1
+
+
+@pytest.mark.parametrize("action", ["approve", "reject", "edit", "view"])
+async def test_a_guest_who_clicks_a_decided_card_learns_that_it_is_decided_and_no_more(
+    tmp_path: Path, action: str
+) -> None:
+    async with Desk(tmp_path, ScriptedModel(call("change", a=1), "done"), [RecordingTool("change")]) as desk:
+        ts = await desk.ask("change it")
+        card = await desk.card(ts)
+        await desk.click(card, "approve")
+        await desk.answer(ts, "done")
+        await desk.settled()
+        updates = desk.calls("chat.update")
+
+        value = value_of(card, "approve")
+        assert (await desk.click(card, action, people.GIL, value=value, force=True)).ok
+
+        [told] = await desk.slack.wait_for(lambda _: desk.notices(people.GIL))
+        assert told == (words.GUEST if action == "view" else words.LATE)
+        await desk.settled()
+        assert desk.slack.views(people.GIL) == []
+        assert desk.calls("chat.update") == updates
+
+
+async def test_a_guests_word_learns_not_even_which_ids_there_are(tmp_path: Path) -> None:
+    model = ScriptedModel([call("change", a=1), call("change", a=2)], "done")
+    async with Desk(tmp_path, model, [RecordingTool("change")]) as desk:
+        ts = await desk.ask("change both")
+        second = await desk.card(ts, 2)
+
+        await desk.say(f"!approve {second['text'].rpartition('#')[2][:6]}", people.GIL, thread=ts)
+        await desk.say("!approve 000000", people.GIL, thread=ts)
+
+        await desk.slack.wait_for(lambda _: len(desk.notices(people.GIL)) == 2)
+        assert desk.notices(people.GIL) == [words.GUEST] * 2
 
 
 async def test_a_form_that_is_submitted_late_says_so_in_its_place(tmp_path: Path) -> None:

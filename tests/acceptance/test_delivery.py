@@ -196,4 +196,7 @@ async def test_a_file_without_words_and_one_with_words_count(tmp_path: Path) -> 
         await desk.slack.say(people.ADA, people.GENERAL, "", ts, files=[{"name": "more.csv"}])
 
         await desk.slack.wait_for(lambda _: len(desk.texts(ts)) == 2)
+        first, second = desk.texts(ts)
+        assert 'look\n(files: "plan.txt" — not readable here)' in first
+        assert '(files: "more.csv" — not readable here)' in second
         assert [fact.files for fact in await desk.facts(ts, Prompted)] == [("plan.txt",), ("more.csv",)]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bot.local import people
-from harness_core.events import HITLSubmitted, RunEnd, ToolCallEnd, ToolCallStart
+from harness_core.events import HITLSubmitted, RuleChanged, RunEnd, ToolCallEnd, ToolCallStart
 from harness_core.testing import RecordingTool, ScriptedModel, call
 from tests.acceptance.desk import Desk, buttons, reading, shown, value_of
 
@@ -137,6 +137,35 @@ async def test_a_cut_card_is_approved_only_in_the_form_that_shows_every_characte
         assert (await desk.slack.submit(people.ADA, {})).ok
         await desk.answer(ts, "done")
         assert run.runs == [{"command": command}]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "echo " + "x" * 5_000,  # cut on its card
+        "curl -H 'Authorization: Bearer abcdefghijklmnopqrstuvwxyz0123456789' x.io",  # masked
+        "echo safe\u202etxt.exe\u200b",  # disguised, and shown with marks
+    ],
+    ids=["cut", "masked", "disguised"],
+)
+async def test_a_form_that_was_never_offered_allows_nothing_for_always(tmp_path: Path, command: str) -> None:
+    run = RecordingTool("bash")
+    async with Desk(tmp_path, ScriptedModel(call("bash", command=command), "done"), [run]) as desk:
+        ts = await desk.ask("run it")
+        card = await desk.card(ts)
+        assert "always" not in buttons(card)
+        assert (await desk.click(card, "always", value=value_of(card, "reject"), force=True)).ok
+        await desk.told(people.ADA, "not switched on here")
+        await desk.click(card, "reject")
+        form = await desk.form()
+        desk.slack.world.views[form["id"]]["view"]["callback_id"] = "always"  # a client may send what it likes
+
+        assert (await desk.slack.submit(people.ADA, {"choice": "stop"})).ok
+
+        assert "not switched on here" in reading(desk.slack.views(people.ADA)[-1])
+        assert await desk.facts(ts, HITLSubmitted) == []
+        assert await desk.facts(ts, RuleChanged) == []
+        assert run.runs == []
 
 
 async def test_what_no_form_can_show_can_only_be_rejected_or_skipped(tmp_path: Path) -> None:

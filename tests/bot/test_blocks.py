@@ -370,9 +370,10 @@ def test_a_form_comes_back_as_the_decision_that_it_offered(action: ids.Action, k
         if "initial_option" in one["element"]
     }
 
+    answered = {**view, "state": {"values": values}}
     heard = parse(
-        {"type": "view_submission", "user": {"id": "U0ADA"}, "view": {**view, "state": {"values": values}}},
-        Identity("T0HOME"),
+        {"type": "view_submission", "api_app_id": "A0US", "user": {"id": "U0ADA"}, "view": answered},
+        Identity("T0HOME", app_id="A0US"),
     )
 
     assert isinstance(heard, Decide)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -221,7 +222,7 @@ def test_an_event_for_another_installation_of_the_app_is_not_ours():
 
 
 def test_an_installation_for_the_organisation_is_keyed_by_the_organisation():
-    grid = Identity("T0HOME", enterprise_id="E0ORG", bot_user_id="U0BOT", org_wide=True)
+    grid = Identity("T0HOME", enterprise_id="E0ORG", app_id="A0US", bot_user_id="U0BOT", org_wide=True)
     payload = mention() | {
         "authorizations": [{"team_id": None, "enterprise_id": "E0ORG", "is_enterprise_install": True}]
     }
@@ -232,6 +233,15 @@ def test_an_installation_for_the_organisation_is_keyed_by_the_organisation():
 @pytest.mark.parametrize("payload", [mention(), click(), submission("review"), command("on")])
 def test_what_is_for_another_app_is_ignored(payload: dict[str, Any]):
     assert isinstance(parse(payload | {"api_app_id": "A0ELSE"}, US), Ignore)
+
+
+@pytest.mark.parametrize("payload", [mention(), click(), submission("review"), command("on")])
+def test_what_names_no_app_is_ignored_and_so_is_everything_while_ours_is_not_known(payload: dict[str, Any]):
+    unnamed = {name: value for name, value in payload.items() if name != "api_app_id"}
+
+    assert isinstance(parse(unnamed, US), Ignore)
+    assert isinstance(parse(payload | {"api_app_id": ""}, US), Ignore)
+    assert isinstance(parse(payload | {"api_app_id": ""}, replace(US, app_id="")), Ignore)
 
 
 # -- edits and deletions -----------------------------------------------------------------------------------------------
