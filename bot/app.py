@@ -30,11 +30,12 @@ from bot.policy import PolicyKeeper, default_path
 from bot.presenter import Presenter
 from bot.settings import SettingsBook
 from bot.slack_api import SlackApi, SlackUnreachable
-from harness_core.engine import HarnessEngine, SystemClock
+from harness_core.engine import HarnessEngine
 from harness_core.errors import ConfigError, StoreError
 from harness_core.masking import register_secret
 from harness_core.models.practice import PracticeModel
 from harness_core.options import DEFAULT_TOOLS, HarnessOptions
+from harness_core.parts import SystemClock
 from harness_core.ports import ChatModel, Clock, SessionStore, Tool
 from harness_core.store.sqlite import SQLiteStore
 from harness_core.tools.own import load_tools

@@ -54,8 +54,15 @@ FLOORS: Final = (
     Floor("core: the outside world", "harness_core.store.* harness_core.models.* harness_core.tools.*"),
     Floor("core: replay", "harness_core.replay"),
     Floor("core: the engine", "harness_core.engine"),
-    Floor("core: what the engine works with", "harness_core.handle harness_core.perform harness_core.live"),
-    Floor("core: the journal in hand, and options", "harness_core.journal harness_core.options"),
+    Floor("core: what the engine works with", "harness_core.handle harness_core.serving"),
+    Floor("core: steps, done", "harness_core.perform"),
+    Floor("core: what a step is done with", "harness_core.asking harness_core.tooling harness_core.shortening"),
+    Floor("core: what is recorded and shown, what is in force", "harness_core.recorder harness_core.policies"),
+    Floor("core: who watches", "harness_core.live"),
+    Floor(
+        "core: the journal in hand, options, parts, waiting",
+        "harness_core.journal harness_core.options harness_core.parts harness_core.background",
+    ),
     Floor("core: protocols", "harness_core.ports"),
     Floor("core: what next", "harness_core.react", pure=True),
     Floor("core: what next in an open batch", "harness_core.batch harness_core.steps", pure=True),
@@ -78,10 +85,10 @@ FLOORS: Final = (
 
 # Imported while a function runs, and so from further up than the floors allow.
 LAZY: Final = {
-    ("harness_core.engine", "harness_core.tools"): "the built-in tools, where an option names one",
-    ("harness_core.engine", "harness_core.store.sqlite"): "the store of whoever gives none",
-    ("harness_core.engine", "harness_core.models.practice"): "the model of whoever names none",
-    ("harness_core.engine", "harness_core.models.tokens"): "the counter of whoever gives none",
+    ("harness_core.parts", "harness_core.tools"): "the built-in tools, where an option names one",
+    ("harness_core.parts", "harness_core.store.sqlite"): "the store of whoever gives none",
+    ("harness_core.parts", "harness_core.models.practice"): "the model of whoever names none",
+    ("harness_core.parts", "harness_core.models.tokens"): "the counter of whoever gives none",
     ("bot.app", "harness_core.models.openai"): "a real model, where the settings name one",
 }
 # Imported for annotations alone.
@@ -94,9 +101,9 @@ FOR_TYPES: Final = {
 # What bot may know of harness_core.
 PUBLIC: Final = words(
     "harness_core harness_core.engine harness_core.errors harness_core.events harness_core.handle harness_core.hitl "
-    "harness_core.masking harness_core.options harness_core.permissions.rule harness_core.policy_file "
-    "harness_core.ports harness_core.session harness_core.steps harness_core.types "
-    "harness_core.permissions.cases"
+    "harness_core.masking harness_core.options harness_core.parts harness_core.permissions.cases "
+    "harness_core.permissions.rule harness_core.policy_file harness_core.ports harness_core.session "
+    "harness_core.steps harness_core.types"
 )
 # Who puts the parts together, or plays with the whole; and what only those may know.
 PARTS: Final = words(

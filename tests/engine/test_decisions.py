@@ -474,8 +474,8 @@ async def test_a_rule_added_while_calls_wait_releases_those_it_allows_and_names_
 
 async def settled(engine: HarnessEngine) -> None:
     """Until all sessions that a change of settings wakes have been looked at."""
-    while engine._background or engine._lives:
-        await asyncio.gather(*engine._background)
+    while engine._background.tasks or engine._serving.lives:
+        await asyncio.gather(*engine._background.tasks)
         await engine.idle()
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from harness_core.engine import FOLLOW, SWEEP
 from harness_core.errors import ConfigError, HarnessError, LeaseLost
 from harness_core.events import (
     Event,
@@ -24,6 +23,7 @@ from harness_core.events import (
 from harness_core.handle import HITL
 from harness_core.permissions.rule import PermissionRule
 from harness_core.ports import ModelReply, ModelRequest
+from harness_core.serving import FOLLOW, SWEEP
 from harness_core.store.memory import MemoryStore
 from harness_core.testing import Milestones, RecordingTool, ScriptedModel, call
 from harness_core.types import Inspection
@@ -304,7 +304,7 @@ async def test_a_stop_that_comes_as_the_run_ends_hits_the_run_that_follows(bench
 
     assert await stopper.stop("s", by="Ann")
 
-    await engine._sweep()  # as it does every few seconds: the stop came from another engine
+    await engine._serving.sweep()  # as it does every few seconds: the stop came from another engine
     assert only(await streams[0], RunEnd).status == "stopped"
     assert tool.killed == 1
 

@@ -132,7 +132,7 @@ async def _lost(folder: Path, decision: Decision) -> Recording:
     await it.say("go")
     work = asyncio.create_task(it.decide(HITLDecision.approve(), HITLDecision.approve()))
     await tool.started.reach()
-    dying = it.engine._lives["s"].task
+    dying = it.engine._serving.lives["s"].task
     assert dying
     dying.cancel()
     await asyncio.gather(work, dying, return_exceptions=True)

@@ -1,0 +1,88 @@
+"""Asks the model: one request under a deadline, the wait before another attempt, the questions of a summary."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from typing import Final
+
+from harness_core.calls import normalise, valid_text
+from harness_core.compression.strategies import Answer, Summarising
+from harness_core.errors import ModelError
+from harness_core.events import Codec, Event, ReasonDelta, ReasonEnd
+from harness_core.parts import Surroundings
+from harness_core.ports import ModelReply, ModelRequest, TextDelta
+from harness_core.session import Trace, added
+from harness_core.types import Deadline, Message, Usage
+
+log = logging.getLogger(__name__)
+
+_CODEC: Final = Codec()  # to try what comes from outside, before it is recorded
+
+FIRST_BACKOFF: Final = 1.0  # seconds before the second attempt of a model request; doubled for each further one
+LONGEST_BACKOFF: Final = 30.0
+
+
+async def ask(around: Surroundings, request: ModelRequest, show: Callable[[Event], None] | None = None) -> ModelReply:
+    """The model's reply. show: gets the deltas. Raises ModelError."""
+    deadline = Deadline(around.clock.monotonic() + around.model_timeout)
+    reply: ModelReply | None = None
+    try:
+        async with asyncio.timeout(around.model_timeout):
+            stream: AsyncIterator[TextDelta | ModelReply] = around.model.stream(request, deadline)
+            async for piece in stream:
+                if not isinstance(piece, TextDelta):
+                    reply = piece
+                elif show:
+                    show(ReasonDelta(piece.text))
+    except ModelError:
+        raise
+    except TimeoutError as error:
+        raise ModelError("timeout", f"no answer within {around.model_timeout:.0f} s") from error
+    except Exception as error:  # an adapter's fault is the model's failure, and is put on record as one
+        log.warning("the model failed", exc_info=error)
+        raise ModelError("server", f"{type(error).__name__}: {error}") from error
+    if reply is None:
+        raise ModelError("bad_reply", "the stream ended without a message")
+    return reply
+
+
+def said(reply: ModelReply, trace: Trace, step: int, attempt: int) -> ReasonEnd:
+    """The message as a fact. Raises ModelError: what cannot be stored would otherwise be asked for for ever."""
+    run_id = trace.run.run_id if trace.run else ""
+    try:
+        proposed = ((c.name, c.arguments, c.id) for c in reply.calls)
+        calls = normalise(proposed, run_id, step, reply.finish_reason)
+        text, finish = valid_text(reply.text), valid_text(reply.finish_reason)
+        made = ReasonEnd(text, calls, reply.usage, finish, trace.seq, step, attempt)
+        _CODEC.encode(made)
+    except Exception as error:
+        raise ModelError("bad_reply", f"the model's message is unusable: {error}") from error
+    return made
+
+
+def wait_before(trace: Trace, now: float) -> float:
+    """Seconds to wait before the next attempt of a model request, 0 or less for none."""
+    failures = trace.run.failures if trace.run else ()
+    if not failures or failures[-1].kind == "overflow":  # which no waiting cures, and a shorter context has
+        return 0.0
+    backoff = failures[-1].retry_after or FIRST_BACKOFF * 2 ** (len(failures) - 1)
+    return failures[-1].at + min(backoff, LONGEST_BACKOFF) - now
+
+
+async def summarised(around: Surroundings, asking: Summarising) -> tuple[str | None, Usage]:
+    """Answer a strategy's questions, until it has its summary or none; and what that used."""
+    usage = Usage()
+    try:
+        question = next(asking)
+        while True:
+            answer: Answer
+            try:
+                reply = await ask(around, ModelRequest(question.system, (Message("user", question.text),)))
+                answer, usage = valid_text(reply.text), added(usage, reply.usage)
+            except ModelError as error:
+                answer = error
+            question = asking.send(answer)
+    except StopIteration as over:
+        return over.value, usage

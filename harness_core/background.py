@@ -1,0 +1,62 @@
+"""Work that goes on beside the sessions, and waiting that a stop cuts short."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, Final, TypeVar
+
+from harness_core.errors import LeaseLost
+from harness_core.ports import Lease
+
+T = TypeVar("T")
+
+LEAVE: Final = 5.0  # seconds that something cancelled has to end
+LEASE_CHECK: Final = 0.5  # seconds between two looks at whether the lease still holds, while something runs
+
+
+class Interrupted(Exception):
+    """A stop was requested while something ran."""
+
+
+class Background:
+    """Tasks that nobody waits for; kept, so that they are not collected while they run, and ended together."""
+
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Begin the work. Raises RuntimeError where no event loop runs."""
+        try:
+            task = asyncio.get_running_loop().create_task(work)
+        except RuntimeError:
+            work.close()
+            raise
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    @property
+    def tasks(self) -> tuple[asyncio.Task[None], ...]:
+        """Those that run."""
+        return tuple(self._tasks)
+
+
+async def interruptibly(work: Coroutine[Any, Any, T], stopping: asyncio.Future[None], lease: Lease) -> T:
+    """Wait for the work, a stop, or the loss of the lease, whichever comes first; the work never outlives this.
+
+    Raises Interrupted for a stop, LeaseLost for the loss.
+    """
+    task = asyncio.ensure_future(work)
+    either: set[asyncio.Future[Any]] = {task, stopping}
+    try:
+        # The heartbeat is another thread's work, so there is nothing to be told by: look now and then.
+        while not (task.done() or stopping.done()) and lease.valid():
+            await asyncio.wait(either, timeout=LEASE_CHECK, return_when=asyncio.FIRST_COMPLETED)
+        if task.done():
+            return task.result()
+        raise Interrupted if lease.valid() else LeaseLost
+    finally:
+        if not task.done():
+            task.cancel()
+            await asyncio.wait({task}, timeout=LEAVE)

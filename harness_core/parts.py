@@ -1,0 +1,75 @@
+"""What an engine works with, and the parts of whoever gives none."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness_core.ports import ChatModel, Clock, SessionStore, TokenCounter, Tool, ToolSpec
+from harness_core.types import Args
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What an engine works with. model_timeout: seconds. approved: called with the tool and the arguments of each
+    *always allow*.
+    """
+
+    model: ChatModel
+    tools: Mapping[str, Tool]
+    specs: tuple[ToolSpec, ...]
+    system: str
+    clock: Clock
+    workspace: Callable[[str], Path]
+    model_timeout: float
+    parallel: int
+    new_id: Callable[[], str]
+    approved: Callable[[str, Args], Awaitable[None]]
+
+
+class SystemClock:
+    """The real time."""
+
+    def now(self) -> float:
+        """Seconds since the epoch."""
+        return time.time()
+
+    def monotonic(self) -> float:
+        """Seconds that only grow."""
+        return time.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait."""
+        await asyncio.sleep(seconds)
+
+
+def tools_by_name(tools: Sequence[str | Tool]) -> dict[str, Tool]:
+    """The table of tools, in the order given. Raises ConfigError for a name that is none."""
+    from harness_core.tools import tool_table  # built-in tools import more than somebody with tools of their own needs
+
+    return {tool.spec.name: tool for tool in tool_table(tools)}
+
+
+def default_store(home: Path) -> SessionStore:
+    """SQLite, in the engine's own folder."""
+    from harness_core.store.sqlite import SQLiteStore  # only who uses it pays for importing sqlite-utils
+
+    home.mkdir(parents=True, exist_ok=True)
+    return SQLiteStore(home / "harness.db")
+
+
+def default_counter() -> TokenCounter:
+    """tiktoken, shared by all engines of this process."""
+    from harness_core.models.tokens import shared_counter
+
+    return shared_counter()
+
+
+def practice_model() -> ChatModel:
+    """The model that needs no network and no key."""
+    from harness_core.models.practice import PracticeModel
+
+    return PracticeModel()

@@ -1,0 +1,107 @@
+"""What is in force for a session: made of the options, the interceptors and the rules, and kept until they change."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from harness_core.compression.shape import OF_A_MESSAGE, OF_A_TOOL, texts
+from harness_core.compression.strategies import default_strategy
+from harness_core.hooks import in_order
+from harness_core.interceptors.compression import ContextCompressionInterceptor, Measure
+from harness_core.interceptors.hitl import HITLInterceptor
+from harness_core.options import HarnessOptions
+from harness_core.parts import Surroundings
+from harness_core.permissions.judge import Gate
+from harness_core.permissions.rule import PermissionRule
+from harness_core.ports import TokenCounter
+from harness_core.session import Trace
+from harness_core.steps import Policy
+from harness_core.types import canonical, digest
+
+HOME: Final = os.path.realpath(os.path.expanduser("~"))  # where `~` leads in a command
+
+
+class Policies:
+    """The settings of an engine as they are now, and the policy that they come to."""
+
+    def __init__(
+        self,
+        options: HarnessOptions,
+        around: Surroundings,
+        counter: TokenCounter,
+        *,
+        hitl: HITLInterceptor,
+        compression: ContextCompressionInterceptor | None,
+        interceptors: Sequence[Any],
+        rules: Sequence[PermissionRule],
+        can_hitl: bool,
+    ) -> None:
+        self.hitl = hitl
+        self.hitl_enabled = options.hitl_enabled
+        self.compression = compression or _default_compression(options)
+        self.rules = tuple(rules)
+        self._interceptors = in_order(interceptors)
+        self._options = options
+        self._around = around
+        self._counter = counter
+        self._can_hitl = can_hitl
+        self._made: Policy | None = None
+        self._measure: Measure | None = None
+
+    def changed(self) -> None:
+        """Something was set: the next policy is made anew."""
+        self._made = None
+
+    async def of(self, session_id: str) -> Policy:
+        """The policy in force for a session now."""
+        if self._made is None or self._made.gate.strategies is not self.hitl.strategies:
+            self._made = self._make()
+        gate = replace(self._made.gate, workspace=self._root_of(session_id), home=HOME)
+        policy = replace(self._made, gate=gate)
+        adjust = self._options.adjust
+        return await adjust(session_id, policy) if adjust else policy
+
+    def _root_of(self, session_id: str) -> str:
+        return os.path.realpath(self._around.workspace(session_id))
+
+    def _make(self) -> Policy:
+        options, around = self._options, self._around
+        strategies = self.hitl.strategies
+        gate = Gate(around.tools, self.rules, self._interceptors, strategies)
+        can_ask = self._can_hitl and self.hitl_enabled
+        named = (sorted(map(str, self.rules)), sorted(strategies), [type(i).__name__ for i in self._interceptors])
+        return Policy(
+            gate=gate,
+            can_ask=can_ask,
+            max_steps=options.max_steps,
+            model_attempts=options.model_retries,
+            expiries=options.expiries,
+            agent=options.agent,
+            digest=digest(repr((*named, can_ask, options.max_steps, sorted(options.expiries.items(), key=str)))),
+            prompt_digest=digest(repr((options.system_prompt, around.specs))),
+            compression=self.compression,
+        )
+
+    async def measured(self, trace: Trace) -> Measure:
+        """How large requests are, with everything that the next one holds counted."""
+        counter, around = self._counter, self._around
+        if self._measure is None:
+            table = [text for s in around.specs for text in (s.name, s.description, canonical(s.schema))]
+            await counter.prepare([around.system, *table])
+            fixed = counter.count(around.system) + OF_A_MESSAGE + OF_A_TOOL * len(around.specs)
+            length = self._options.context_length or getattr(around.model, "context_length", None)
+            self._measure = Measure(counter.count, fixed + sum(map(counter.count, table)), length, counter.name)
+        await counter.prepare(text for message in trace.context for text in texts(message))
+        return self._measure
+
+
+def _default_compression(options: HarnessOptions) -> ContextCompressionInterceptor:
+    return ContextCompressionInterceptor(
+        options.compression_max_messages,
+        options.compression_max_context_ratio,
+        options.model_retries,
+        default_strategy(),
+    )

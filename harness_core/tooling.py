@@ -1,0 +1,99 @@
+"""Runs tools and lets them look: under their deadlines, with faults as results, and killed when a stop comes."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import replace
+from typing import Final, get_args
+
+from harness_core import results
+from harness_core.background import LEAVE, Interrupted, interruptibly
+from harness_core.calls import valid_text
+from harness_core.errors import ToolFailed
+from harness_core.events import Codec, Inspected, ToolCallEnd
+from harness_core.masking import mask
+from harness_core.parts import Surroundings
+from harness_core.ports import Lease, ToolContext
+from harness_core.steps import Cleared
+from harness_core.types import Args, Deadline, Inspection, Outcome, ToolCall, ToolResult
+
+log = logging.getLogger(__name__)
+
+_CODEC: Final = Codec()  # to try what comes from outside, before it is recorded
+
+INSPECT_TIMEOUT: Final = 15.0  # seconds that looking may take
+STOPPED: Final = "it was stopped while it ran"
+
+
+def context(around: Surroundings, session_id: str, call_uuid: str, seconds: float) -> ToolContext:
+    """Where and until when a tool works."""
+    deadline = Deadline(around.clock.monotonic() + seconds)
+    return ToolContext(session_id, call_uuid, around.workspace(session_id), deadline, around.clock)
+
+
+async def inspected(around: Surroundings, session_id: str, call: ToolCall, args: Args) -> Inspection:
+    """What the call's tool sees for these arguments; its fault is a problem of the call."""
+    tool = around.tools[call.name]
+    try:
+        async with asyncio.timeout(INSPECT_TIMEOUT):
+            where = context(around, session_id, call.call_uuid, INSPECT_TIMEOUT)
+            return _storable(await tool.inspect(deepcopy(args), where))
+    except Exception as error:  # what cannot be looked at cannot be judged, so the model is told instead
+        why = "it took too long" if isinstance(error, TimeoutError) else f"{type(error).__name__}: {error}"
+        return Inspection(problem=valid_text(f"The call could not be inspected: {mask(why)}"))
+
+
+async def run_all(
+    around: Surroundings, session_id: str, cleared: Sequence[Cleared], stopping: asyncio.Future[None], lease: Lease
+) -> Sequence[ToolCallEnd]:
+    """Run these calls at the same time. One that a stop cuts short is of unknown outcome. Raises LeaseLost."""
+    tasks = [asyncio.ensure_future(_run(around, session_id, c)) for c in cleared]
+    try:
+        await interruptibly(asyncio.wait(tasks), stopping, lease)
+    except Interrupted:
+        pass  # each call says below what became of it
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks, timeout=LEAVE)  # a tool that will not end is left behind, not waited for
+    return [
+        task.result() if task.done() and not task.cancelled() else results.unknown(c.call, STOPPED)
+        for c, task in zip(cleared, tasks, strict=True)
+    ]
+
+
+async def _run(around: Surroundings, session_id: str, cleared: Cleared) -> ToolCallEnd:
+    call, tool = cleared.call, around.tools[cleared.call.name]
+    try:
+        async with asyncio.timeout(tool.timeout):
+            where = context(around, session_id, call.call_uuid, tool.timeout)
+            result = _result(await tool.run(deepcopy(cleared.args), where))
+    except TimeoutError:
+        result = ToolResult(f"The tool took longer than its {tool.timeout:.0f} s and was stopped.", "error")
+    except ToolFailed as error:
+        result = ToolResult(str(error), "error")
+    except Exception as error:  # a tool's fault is a result that the model can act on
+        log.warning("the tool %s failed", call.name, exc_info=error)
+        result = ToolResult(f"{type(error).__name__}: {error}", "error")
+    content = cleared.note + (valid_text(result.content) or "(no output)")
+    return ToolCallEnd(call.call_uuid, content, result.outcome)
+
+
+def _storable(found: Inspection) -> Inspection:
+    """What a tool saw, as it can be stored: file names need not be valid text. Raises StoreError for anything else."""
+    paths = tuple(valid_text(path) for path in found.paths)
+    clean = replace(found, preview=valid_text(found.preview), problem=valid_text(found.problem), paths=paths)
+    _CODEC.encode(Inspected("", "", clean))
+    return clean
+
+
+def _result(brought: object) -> ToolResult:
+    """What a tool brought, if it is a result. Raises ToolFailed: the tool ran, and its answer cannot be read."""
+    if not isinstance(brought, ToolResult) or not isinstance(brought.content, str):
+        raise ToolFailed(f"The tool ran, but brought {type(brought).__name__} instead of a result.")
+    if brought.outcome not in get_args(Outcome):
+        raise ToolFailed(f"The tool ran, but its outcome {brought.outcome!r} is none.")
+    return brought
