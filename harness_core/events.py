@@ -307,7 +307,8 @@ class Run:
     recent: the newest results. compressed: the fact that last compressed its context, 0 for none. futile: compressions
     in a row that left the context above its limits. heard: `steps` when a person last spoke. usage: of its model
     requests; unpriced: of those whose cost nobody told. calls: per tool, those that were started. succeeded: per tool,
-    the step of the newest success. paths: real paths, and the tools that succeeded there.
+    the step of the newest success. paths: real paths, and the tools that succeeded there. ruled: how often which hook
+    ruled what ("finish Continue").
     Stored with each compression: a field is never renamed.
     """
 
@@ -334,6 +335,7 @@ class Run:
     calls: Mapping[str, int] = field(default_factory=dict)
     succeeded: Mapping[str, int] = field(default_factory=dict)
     paths: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    ruled: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

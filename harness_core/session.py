@@ -15,6 +15,7 @@ from harness_core.events import (
     HITLDecided,
     HITLPending,
     HITLSubmitted,
+    HookRuled,
     Inspected,
     Ledger,
     ModelFailed,
@@ -178,6 +179,10 @@ class Folder:
             case ModelFailed() if self._run:
                 failures = (*self._run.failures, event)
                 self._run = replace(self._run, failures=failures, upto=max(self._run.upto, event.upto))
+            case HookRuled() if self._run:
+                ruled = f"{event.hook} {event.verdict}"
+                counts = {**self._run.ruled, ruled: self._run.ruled.get(ruled, 0) + 1}
+                self._run = replace(self._run, ruled=counts)
             case Inspected(call_uuid=uuid):
                 self._call(uuid, lambda c: replace(c, inspections={**c.inspections, event.args_digest: event.found}))
             case HITLPending():

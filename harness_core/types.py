@@ -13,6 +13,8 @@ Outcome = Literal["ok", "error", "denied", "rejected", "skipped", "expired", "un
 RunStatus = Literal["completed", "pending", "rejected", "limited", "stopped", "failed"]
 Args = Mapping[str, Any]
 
+ABSENT: Final = "absent"  # the digest of a file that is not there
+
 # What is stored is read back strictly: a field that this version does not know is an error, never dropped.
 STRICT: Final[Any] = {"extra": "forbid", "strict": True}
 

@@ -68,7 +68,7 @@ FLOORS: Final = (
     Floor("core: what next in an open batch", "harness_core.batch harness_core.steps", pure=True),
     Floor(
         "core: the rules we ship, and those in a file",
-        "harness_core.interceptors.* harness_core.policy_file",
+        "harness_core.interceptors.* harness_core.guards harness_core.policy_file",
         pure=True,
     ),
     Floor("core: may it, should it", "harness_core.permissions.* harness_core.compression.*", pure=True),

@@ -17,12 +17,11 @@ from harness_core.tools.clip import short
 from harness_core.tools.confined import Place, contents, existing, folder, in_thread, inside, replace, resolved
 from harness_core.tools.diff import DIFF_CHARS, unified
 from harness_core.tools.spec import tool
-from harness_core.types import Args, Inspection
+from harness_core.types import ABSENT, Args, Inspection
 
 READ_LINES: Final = 2_000  # of one read
 READ_CHARS: Final = 90_000  # of one read; below the cap of a result, so that the note survives
 LIST_ENTRIES: Final = 1_000  # of one ls
-ABSENT: Final = "absent"  # the digest of a file that is not there
 
 
 def _usable(path: str) -> str:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from harness_core.events import (
     Event,
     HITLPending,
+    HookRuled,
     Inspected,
     ModelFailed,
     PromptAmended,
@@ -268,6 +269,15 @@ def test_a_run_knows_where_its_calls_succeeded() -> None:
 
     assert run.run is not None
     assert run.run.paths == {"a.txt": ("change",)}
+
+
+def test_a_run_counts_what_which_hook_ruled() -> None:
+    nudge = HookRuled("before_stop", "finish", "termination", "Continue")
+    trace = sum_of(Prompted("hi"), RunStart("r"), nudge, replace(nudge, verdict="Observe"), nudge)
+
+    assert trace.run is not None
+    assert trace.run.ruled == {"finish Continue": 2, "finish Observe": 1}
+    assert sum_of(nudge).run is None
 
 
 def test_a_fact_about_nothing_known_changes_nothing() -> None:

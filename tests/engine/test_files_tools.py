@@ -20,8 +20,8 @@ from harness_core.ports import ToolContext
 from harness_core.tools import confined
 from harness_core.tools.confined import LARGEST_FILE, in_thread
 from harness_core.tools.diff import DIFF_CHARS, unified
-from harness_core.tools.files import ABSENT, LIST_ENTRIES, READ_CHARS, edit, ls, read, write
-from harness_core.types import NO_DEADLINE, Inspection, ToolResult
+from harness_core.tools.files import LIST_ENTRIES, READ_CHARS, edit, ls, read, write
+from harness_core.types import ABSENT, NO_DEADLINE, Inspection, ToolResult
 
 
 class StillClock:
