@@ -21,6 +21,7 @@ from bot.approvers import Access
 from bot.chronicle import Chronicle
 from bot.config import Settings, SlackSettings
 from bot.facts import CODEC
+from bot.folders import keep_apart, private
 from bot.ids import Identity
 from bot.inbox import Inbox
 from bot.listeners import bolt_app
@@ -76,6 +77,8 @@ class Bot:
 
     def __init__(self, settings: Settings, slack: SlackSettings, given: Access, parts: Parts = Parts()) -> None:
         self.settings, self.slack = settings, slack
+        keep_apart(settings, settings.policy or default_path())
+        private(settings.data)
         self.clock: Clock = parts.clock or SystemClock()
         self._own_store = parts.store is None
         self.store: SessionStore = parts.store or SQLiteStore(settings.data / DATABASE, codec=CODEC)
@@ -200,6 +203,8 @@ def identity(reply: object) -> Identity:
 def own_workspace(data: Path) -> Callable[[str], Path]:
     """A folder per session under the data folder. The name is readable, and no session id can lead out of it."""
 
+    private(data / "workspaces")
+
     def folder(session_id: str) -> Path:
         readable = re.sub(r"[^A-Za-z0-9]+", "-", session_id).strip("-")[:60]
         return data / "workspaces" / f"{readable}-{hashlib.sha256(session_id.encode()).hexdigest()[:12]}"
@@ -229,8 +234,8 @@ class LocalBot:
 
     async def __aenter__(self) -> Self:
         await self._opened()
-        self.bot = self.made()
         try:
+            self.bot = self.made()
             await self.bot.start()
         except BaseException:
             await self.workspace.stop()
@@ -251,6 +256,11 @@ class LocalBot:
             raise StoreError(
                 f"{path} cannot be used: {error}. It was left as it is; if the disk is not full, move the file away, "
                 "and the local workspace begins anew."
+            ) from error
+        except BlockingIOError as error:
+            raise ConfigError(
+                f"Another local harness-bot works in {self.settings.data.resolve()}. Stop it, or give this one a "
+                "folder of its own with HARNESS_DATA."
             ) from error
         except OSError as error:
             if error.errno == errno.EADDRINUSE:

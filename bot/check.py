@@ -13,8 +13,10 @@ from uuid import uuid4
 import aiohttp
 
 from bot.config import Settings, SlackSettings
+from bot.folders import keep_apart, private
+from bot.policy import default_path
 from bot.slack_api import SlackApi, SlackRefused, SlackUnreachable
-from harness_core.errors import HarnessError, ModelError
+from harness_core.errors import ConfigError, HarnessError, ModelError
 from harness_core.ports import ChatModel, ModelReply, ModelRequest
 from harness_core.types import Deadline, Message
 
@@ -52,6 +54,10 @@ class Line:
 async def check(settings: Settings, model: ChatModel) -> AsyncIterator[Line]:
     """Look at everything in turn. Failing lines do not end it, unless the rest cannot be looked at."""
     yield folder(settings.data)
+    try:
+        keep_apart(settings, settings.policy or default_path())
+    except ConfigError as error:
+        yield Line("HARNESS_WORKSPACE", str(error))
     if settings.slack is None:
         yield Line("no Slack tokens: the bot runs in a local workspace")
     else:
@@ -64,7 +70,7 @@ def folder(data: Path) -> Line:
     """Whether the data folder can be written; it is made if it is not there."""
     probe = data / f".check-{uuid4().hex}"
     try:
-        data.mkdir(mode=0o700, parents=True, exist_ok=True)
+        private(data)
         try:
             probe.write_text("ok")
         finally:

@@ -42,7 +42,7 @@ FLOORS: Final = (
         "bot: what reacts",
         "bot.listeners.* bot.inbox bot.commands bot.presenter bot.drafts bot.moods bot.threads bot.web",
     ),
-    Floor("bot: people and settings as they are now", "bot.people bot.settings bot.check bot.policy"),
+    Floor("bot: people and settings as they are now", "bot.people bot.settings bot.check bot.folders bot.policy"),
     Floor("bot: what talks to Slack, and to the log", "bot.slack_api bot.pace bot.chronicle bot.logs"),
     Floor("bot: what was shown", "bot.posts bot.facts", pure=True),
     Floor("bot: payloads in, pictures out", "bot.inbound bot.story bot.blocks bot.modals bot.edits", pure=True),

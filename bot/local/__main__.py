@@ -15,6 +15,8 @@ def main() -> None:
     given = parser.parse_args()
     try:
         asyncio.run(serve(given.file, given.port))
+    except BlockingIOError:
+        parser.exit(1, f"Another process keeps {given.file}.\n")
     except OSError as error:
         parser.exit(1, f"{error.strerror or error}\n")
 

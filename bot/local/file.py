@@ -1,5 +1,6 @@
 """The workspace's file: documents by kind and id in SQLite, held in memory and written through."""
 
+import fcntl
 import json
 import os
 import sqlite3
@@ -11,24 +12,41 @@ from bot.local.shapes import JSON
 
 
 class File:
-    """Keeps documents.  In: a path, or ":memory:".  `flush` makes everything since the last flush durable at once."""
+    """Keeps documents.  In: a path, or ":memory:".  `flush` makes everything since the last flush durable at once.
+
+    BlockingIOError if another process keeps this file."""
 
     def __init__(self, path: Path | str) -> None:
+        self._lock: int | None = None
         if str(path) != ":memory:":
-            Path(path).parent.mkdir(parents=True, exist_ok=True)
+            Path(path).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._lock = _locked(f"{path}.lock")
             # Tokens are in it: only its owner may read it, from the first byte on.
             os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-        self._db = sqlite3.connect(path, isolation_level=None)
         try:
-            self._db.execute("PRAGMA journal_mode=WAL")
-            # NORMAL leaves out the fsync per commit: a killed process loses nothing, only a lost machine does.
-            self._db.execute("PRAGMA synchronous=NORMAL")
-            self._db.execute("CREATE TABLE IF NOT EXISTS item (kind TEXT, id TEXT, body TEXT, PRIMARY KEY (kind, id))")
-        except sqlite3.Error:
-            self._db.close()
+            self._db = self._opened(path)
+        except BaseException:
+            self._unlock()
             raise
         self._dirty: dict[tuple[str, str], JSON | None] = {}
         self.changes = Changes()
+
+    def _opened(self, path: Path | str) -> sqlite3.Connection:
+        db = sqlite3.connect(path, isolation_level=None)
+        try:
+            db.execute("PRAGMA journal_mode=WAL")
+            # NORMAL leaves out the fsync per commit: a killed process loses nothing, only a lost machine does.
+            db.execute("PRAGMA synchronous=NORMAL")
+            db.execute("CREATE TABLE IF NOT EXISTS item (kind TEXT, id TEXT, body TEXT, PRIMARY KEY (kind, id))")
+        except sqlite3.Error:
+            db.close()
+            raise
+        return db
+
+    def _unlock(self) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
 
     def read(self, kind: str) -> dict[str, JSON]:
         """Every stored document of one kind, by id, in the order of ids."""
@@ -55,6 +73,20 @@ class File:
     def close(self) -> None:
         self.flush()
         self._db.close()
+        self._unlock()
+
+
+def _locked(path: str) -> int:
+    """The descriptor of a lock that ends with this process.  BlockingIOError while another has it.
+
+    What is read is held in memory, so a second process on the same file would write over what the first one wrote."""
+    descriptor = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
 
 
 class Shelf(MutableMapping[str, JSON]):

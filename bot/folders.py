@@ -1,0 +1,49 @@
+"""The folders of the bot: private ones for their owner alone, and what the agent works in apart from all the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from bot.config import Settings
+from harness_core.errors import ConfigError
+
+OWNER_ONLY: Final = 0o700
+KEPT: Final = (".env", "*.env")  # in the current folder: where tokens lie that the bot was started with
+
+
+def private(folder: Path) -> Path:
+    """Make a folder that only its owner may enter, if it is not there. Raises OSError."""
+    folder.mkdir(mode=OWNER_ONLY, parents=True, exist_ok=True)
+    return folder
+
+
+def keep_apart(settings: Settings, policy: Path | None) -> None:
+    """Raise ConfigError if the agent would work among the bot's own files: it could read what it must not know, and
+    write what rules it. policy: the policy file in force.
+    """
+    if settings.workspace is None:
+        return
+    work, data = settings.workspace.resolve(), settings.data.resolve()
+    if work == data or work in data.parents or data in work.parents:
+        raise ConfigError(
+            f"HARNESS_WORKSPACE ({work}) and the data folder ({data}) lie within each other, so the agent could write "
+            "its own record. Choose folders that are apart."
+        )
+    for what, path in _kept(settings, policy):
+        if work in path.resolve().parents:
+            raise ConfigError(
+                f"HARNESS_WORKSPACE ({work}) holds {what} ({path}), which the agent must not reach. Move that file "
+                "away, or choose another folder."
+            )
+
+
+def _kept(settings: Settings, policy: Path | None) -> Iterator[tuple[str, Path]]:
+    if policy:
+        yield "the policy file", policy
+    if settings.tools.endswith(".py"):
+        yield "the tools of HARNESS_TOOLS", Path(settings.tools)
+    for pattern in KEPT:
+        for path in sorted(Path().absolute().glob(pattern)):
+            yield "settings of the bot", path
