@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from harness_core.permissions import patterns, urls
@@ -10,10 +11,11 @@ from harness_core.permissions.against import hidden
 from harness_core.permissions.flags import Refused
 from harness_core.permissions.paths import World, covers, has_wildcard, placed, protected, unescaped, unusual, within
 from harness_core.permissions.reach import beyond
-from harness_core.permissions.readonly import harmless_redirect, judged, look, moved
+from harness_core.permissions.readonly import Verdict, harmless_redirect, judged, look, moved, unread
 from harness_core.permissions.rule import PermissionRule
 from harness_core.permissions.shell import Command, Reading, read
 from harness_core.permissions.subjects import KINDS, paths_of, same_json, subject_of
+from harness_core.permissions.words import quoted
 from harness_core.permissions.wrappers import STATEFUL
 from harness_core.types import Args, canonical
 
@@ -60,13 +62,45 @@ def _allows_command(
     text = command.strip(" \t\n")
     whole = [*exact, *(rule for rule in scoped if rule.pattern is None)]
     whole += [rule for rule in scoped if rule.pattern and patterns.exact_text(rule.pattern) == text]
-    return whole[0] if whole else _by_parts(reading, scoped, world)
+    if whole:
+        return whole[0]
+    used, verdict = _by_parts(reading, scoped, world)
+    return used[0] if used and verdict.effect == "allow" else None
 
 
-def _by_parts(reading: Reading, rules: Sequence[PermissionRule], world: World) -> PermissionRule | None:
-    """Every part by a rule or by the table; the first rule that took part."""
+def uncovered(rules: Sequence[PermissionRule], command: str, world: World) -> Verdict:
+    """What keeps these allow rules, each with a pattern, from letting a command run: the first part that they leave."""
+    reading = read(command)
+    _, verdict = _by_parts(reading, rules, world)
+    part = next((part for part in reading.commands if part.source == verdict.part), None)
+    if part is None or verdict.effect != "ask":
+        return verdict
+    away = moved(reading, world) is not None and part is not reading.commands[0]
+    near = _near(part, rules, world, away=away)
+    return replace(verdict, reason=f"the part {quoted(part.source)} {near}") if near else verdict
+
+
+def _near(part: Command, rules: Sequence[PermissionRule], world: World, *, away: bool) -> str:
+    """Why a rule whose words fit a part does not reach it; "" if there is no such rule."""
+    for rule in rules:
+        places = patterns.covered(rule.pattern or "", part)
+        if places is None:
+            continue
+        if redirect := next((one for one in part.redirects if not harmless_redirect(one)), None):
+            return f"is not covered by the rule “{rule}”: it redirects to {quoted(redirect.target.text)}"
+        if away:
+            return f"is not covered by the rule “{rule}”: it runs in another folder"
+        if fault := beyond(part, places, (world.workspace,), world, lambda inner, folders: False):
+            return f"is not covered by the rule “{rule}”: {fault}"
+    return ""
+
+
+def _by_parts(
+    reading: Reading, rules: Sequence[PermissionRule], world: World
+) -> tuple[Sequence[PermissionRule], Verdict]:
+    """Every part by a rule or by the table: the rules that took part, and what came of it."""
     if reading.problem:
-        return None
+        return (), unread(reading)
     used: list[PermissionRule] = []
     away = moved(reading, world) is not None
 
@@ -90,8 +124,7 @@ def _by_parts(reading: Reading, rules: Sequence[PermissionRule], world: World) -
             return False
         return True
 
-    verdict = judged(reading, world, allowed)
-    return used[0] if used and verdict.effect == "allow" else None
+    return used, judged(reading, world, allowed, "is not covered by a rule")
 
 
 def _covers_part(rule: PermissionRule, part: Command, places: Sequence[str], world: World, by_itself: Any) -> bool:

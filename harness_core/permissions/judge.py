@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 from harness_core.calls import valid_text
 from harness_core.events import HookRuled
@@ -18,6 +18,9 @@ from harness_core.session import Trace
 from harness_core.types import Args, Inspection, ToolCall, same
 
 T = TypeVar("T")
+
+# Who spoke: the levels in the order in which they do.
+Level = Literal["hook", "deny rule", "ask rule", "allow rule", "strategy", "default"]
 
 
 class Stance(Protocol):
@@ -74,7 +77,8 @@ class Gate:
 class Judgement:
     """A verdict on one call: the arguments that it is about, why, and who spoke.
 
-    may_always: whether an allow rule for exactly this call would have let it run.
+    may_always: whether an allow rule for exactly this call would have let it run. level: who spoke; a hook may speak
+    at either of the first two levels.
     """
 
     effect: Effect
@@ -83,6 +87,7 @@ class Judgement:
     rule: PermissionRule | None = None
     rulings: tuple[HookRuled, ...] = ()
     may_always: bool = False
+    level: Level = "default"
 
 
 def says(question: Callable[[Args], T], args: Args, otherwise: T) -> T:
@@ -109,32 +114,33 @@ def refusal(gate: Gate, trace: Trace, call: ToolCall, seen: Seen) -> Judgement |
     """What still counts against a call that was decided: a deny rule or a refusing hook."""
     ruled = run_point("before_tool", gate.hooks, trace, call)
     if isinstance(ruled.verdict, Deny):
-        return Judgement("deny", call.args, ruled.verdict.reason, rulings=ruled.rulings)
+        return Judgement("deny", call.args, ruled.verdict.reason, rulings=ruled.rulings, level="hook")
     return _denied(gate, trace, call, seen)
 
 
 def _levels(gate: Gate, trace: Trace, call: ToolCall, ruled: Ruled, seen: Seen) -> Judgement:
     args, hook = call.args, ruled.verdict
     if isinstance(hook, Deny):
-        return Judgement("deny", args, hook.reason)
+        return Judgement("deny", args, hook.reason, level="hook")
     if denied := _denied(gate, trace, call, seen):
         return denied
     if isinstance(hook, Ask):
-        return Judgement("ask", args, hook.reason)
+        return Judgement("ask", args, hook.reason, level="hook")
     rules, found = (*gate.rules, *trace.rules), seen(args)
     world = gate.world(found)
     if rule := speaking(rules, "ask", call.name, args, world):
-        return Judgement("ask", args, f"the rule “{rule}” asks", rule)
+        return Judgement("ask", args, f"the rule “{rule}” asks", rule, level="ask rule")
     if rule := speaking(rules, "allow", call.name, args, world):
-        return Judgement("allow", args, f"the rule “{rule}” allows it", rule)
-    if call.name in gate.strategies:
+        return Judgement("allow", args, f"the rule “{rule}” allows it", rule, level="allow rule")
+    level: Level = "strategy" if call.name in gate.strategies else "default"
+    if level == "strategy":
         reason = _consult(gate.strategies[call.name], trace, args)
     else:
         only_reads = says(gate.tools[call.name].read_only, args, False) and not (found and found.outside)
         reason = unruled(rules, call.name, args, world, only_reads=only_reads)
     if reason is None:
-        return Judgement("allow", args, "it only reads inside the workspace")
-    return Judgement("ask", args, reason, may_always=_could_allow(rules, call.name, args, world))
+        return Judgement("allow", args, "it only reads inside the workspace", level=level)
+    return Judgement("ask", args, reason, may_always=_could_allow(rules, call.name, args, world), level=level)
 
 
 def _could_allow(rules: Sequence[PermissionRule], tool: str, args: Args, world: World) -> bool:
@@ -151,7 +157,11 @@ def _denied(gate: Gate, trace: Trace, call: ToolCall, seen: Seen) -> Judgement |
     if rule is None:
         return None
     return Judgement(
-        "deny", call.args, f"The rule “{rule}” denies this call. Find another way, or say what you need it for.", rule
+        "deny",
+        call.args,
+        f"The rule “{rule}” denies this call. Find another way, or say what you need it for.",
+        rule,
+        level="deny rule",
     )
 
 
@@ -171,7 +181,7 @@ def _about_to_ask(gate: Gate, trace: Trace, call: ToolCall, verdict: Judgement, 
     ruled = run_point("permission_request", gate.hooks, trace, call)
     rulings = (*verdict.rulings, *ruled.rulings)
     if isinstance(ruled.verdict, Deny):
-        return Judgement("deny", call.args, ruled.verdict.reason, rulings=rulings)
+        return Judgement("deny", call.args, ruled.verdict.reason, rulings=rulings, level="hook")
     if not same(ruled.value.args, call.args):  # what people will be shown may be denied, and otherwise still asks
         again = _levels(gate, trace, ruled.value, Ruled(), seen)
         if again.effect == "deny":
@@ -179,5 +189,5 @@ def _about_to_ask(gate: Gate, trace: Trace, call: ToolCall, verdict: Judgement, 
         # An allow rule for what is shown would never meet the call, which is rewritten only when it is about to ask.
         verdict = replace(verdict, args=ruled.value.args, may_always=False)
     if isinstance(ruled.verdict, Ask):
-        return replace(verdict, reason=ruled.verdict.reason, may_always=False, rulings=rulings)
+        return replace(verdict, reason=ruled.verdict.reason, may_always=False, rulings=rulings, level="hook")
     return replace(verdict, rulings=rulings)

@@ -48,10 +48,17 @@ def classify(command: str, world: World) -> Verdict:
         return Verdict("ask", f"the command could not be judged ({type(error).__name__})")
 
 
-def judged(reading: Reading, world: World, allowed: Callable[[Command, Sequence[str]], bool]) -> Verdict:
-    """Judge each part. allowed: whether something else than this table lets a part run from these folders."""
+def judged(
+    reading: Reading,
+    world: World,
+    allowed: Callable[[Command, Sequence[str]], bool],
+    fault: str = "is not known to be read-only",
+) -> Verdict:
+    """Judge each part. allowed: whether something else than this table lets a part run from these folders. fault: what
+    is then said of the first part that neither lets run.
+    """
     if reading.problem:
-        return Verdict("ask", reading.problem, reading.part)
+        return unread(reading)
     places = folders(reading, world)
     for place, part in enumerate(reading.commands):
         try:
@@ -60,10 +67,14 @@ def judged(reading: Reading, world: World, allowed: Callable[[Command, Sequence[
             if not allowed(part, places[place]):
                 look(part, places[place], world, first=place == 0, only=len(reading.commands) == 1)
         except Refused as refused:
-            return Verdict(
-                "ask", f"the part {quoted(part.source)} is not known to be read-only: {refused}", part.source
-            )
+            return Verdict("ask", f"the part {quoted(part.source)} {fault}: {refused}", part.source)
     return _really(reading, world)
+
+
+def unread(reading: Reading) -> Verdict:
+    """Why a command that cannot be read asks, and in which part of it that lies."""
+    where = f"the part {quoted(reading.part)}: " if reading.part else ""
+    return Verdict("ask", where + reading.problem, reading.part)
 
 
 def _really(reading: Reading, world: World) -> Verdict:
@@ -162,7 +173,7 @@ def look(part: Command, places: Sequence[str], world: World, *, first: bool = Tr
         return _paths(OWN[name](words), places, world, names=name in ("find", "test", "["))
     what = known(name)
     if what is None:
-        raise Refused(f"{name} is not one of the programs that are known")
+        raise Refused(f"{name} is not one of the programs that are known to only read")
     if name == "git":
         return _git(what, words, places, world)
     return _listed(what, name, words, places, world)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from harness_core.permissions.against import hidden, names, struck
-from harness_core.permissions.allowing import allowing
+from harness_core.permissions.allowing import allowing, uncovered
 from harness_core.permissions.paths import World
 from harness_core.permissions.readonly import Verdict, classify
 from harness_core.permissions.rule import Effect, PermissionRule
@@ -66,10 +66,18 @@ def speaking(
 
 
 def unasked(rules: Sequence[PermissionRule], tool: str, args: Args, world: World) -> Verdict:
-    """Whether a bash call runs without any rule: it only reads, and no deny or ask rule is left in the dark."""
+    """Whether a bash call runs without any rule: it only reads, and no deny or ask rule is left in the dark.
+
+    The reason to ask names the part that allow rules leave open, where there are any for commands.
+    """
     command = subject_of("bash", args)
     if command is None:
         return Verdict("ask", "the arguments are not the plain ones of a command")
     if why := hidden(rules, tool, command):
         return Verdict("ask", why)
-    return classify(command, world)
+    verdict = classify(command, world)
+    scoped = [rule for rule in rules if rule.effect == "allow" and rule.pattern and names(rule, tool)]
+    if verdict.effect == "allow" or not scoped:
+        return verdict
+    left = uncovered(scoped, command, world)
+    return left if left.effect == "ask" else verdict

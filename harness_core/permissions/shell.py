@@ -15,7 +15,7 @@ from typing import Any, Final
 from harness_core.permissions import grammar
 from harness_core.permissions.grammar import MISSING, parse
 from harness_core.permissions.text import dash_like, disguised
-from harness_core.permissions.words import Unclear, Word, quoted, scan
+from harness_core.permissions.words import Unclear, Word, scan
 
 MOST_WORDS: Final = 1_000  # of a whole command; nobody reviews more
 DEEPEST: Final = 400  # levels of the tree; a chain of && is one level per part
@@ -158,7 +158,8 @@ class _Walk:
                 raise Unparsed("there is no command in it")
         except Unclear as unclear:
             part = self._text(self.found[-1].start, len(self.text)) if self.found else self._text(0, len(self.text))
-            return Reading(problem=str(unclear), part=quoted(part), parses=not isinstance(unclear, Unparsed))
+            named = "" if part == self._text(0, len(self.text)) else part.strip(" \t\n")
+            return Reading(problem=str(unclear), part=named, parses=not isinstance(unclear, Unparsed))
         return Reading(tuple(self._command(found) for found in self.found))
 
     def _text(self, start: int, end: int) -> str:

@@ -230,3 +230,15 @@ def test_no_order_of_rules_changes_a_verdict(rules: list[PermissionRule], hooks:
     assert before.effect == after.effect
     assert before.effect == "deny" or DENY not in rules
     assert before.effect != "allow" or (ALLOW in rules or PermissionRule.allow("change", "a") in rules)
+
+
+def test_a_verdict_says_which_level_spoke() -> None:
+    asks = {"change": lambda trace, args: "sensitive"}
+
+    assert verdict(CHANGE, DENY, ALLOW).level == "deny rule"
+    assert verdict(CHANGE, ASK, ALLOW).level == "ask rule"
+    assert verdict(CHANGE, ALLOW).level == "allow rule"
+    assert verdict(CHANGE, **asks).level == "strategy"
+    assert verdict(CHANGE).level == verdict(LOOK).level == "default"
+    assert verdict(CHANGE, hooks=[Rules("before_tool", Deny("no"))]).level == "hook"
+    assert verdict(CHANGE, hooks=[Rules("permission_request", Ask("sure?"))]).level == "hook"

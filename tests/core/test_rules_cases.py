@@ -85,3 +85,27 @@ def test_a_further_allow_rule_never_overcomes_a_deny_and_a_further_deny_never_wi
         denied = ruled({**row, "rules": [*row["rules"], {"effect": "deny", "tool": "*"}]})
         assert (row["expect"] == "deny") <= (with_all == "deny")
         assert denied == "deny"
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        ("npm test; git push", "the part `git push` is not covered by a rule: this verb of git is not known to be"),
+        (
+            "npm test > out",
+            "`npm test > out` is not covered by the rule “allow bash npm test *”: it redirects to `out`",
+        ),
+        ("npm test ../x", "not covered by the rule “allow bash npm test *”: the path ../x lies outside the workspace"),
+        ("cd src && npm test", "not covered by the rule “allow bash npm test *”: it runs in another folder"),
+        ("git log --output=x", "“allow bash git log *”: the option --output of git may run a program or write"),
+        ("npm test; X=1 npm test", "the part `X=1 npm test`: a variable is set"),
+        ("npm test `id`", "runs another command"),
+    ],
+)
+def test_the_reason_names_the_part_that_allow_rules_leave_open(command: str, reason: str) -> None:
+    rules = [PermissionRule.allow("bash", "npm test *"), PermissionRule.allow("bash", "git log *")]
+
+    ruling = check_rules(rules, "bash", {"command": command}, World("/ws"))
+
+    assert ruling.effect == "ask"
+    assert reason in ruling.reason
