@@ -68,13 +68,13 @@ for _name, _step in STEPS.items():
 
 def migrate(db: Database) -> None:
     """Bring a new or an older file up to date. Raises NewerFormat, changing nothing, for a file from the future."""
-    if _refuse_newer(db) == STEPS.keys():
+    if refuse_newer(db) == STEPS.keys():
         return
     # The lock first: two processes that open a new file at once must not both create its tables. The library's own
     # transactions begin without it, and become savepoints inside ours.
     db.execute("begin immediate")
     try:
-        _refuse_newer(db)
+        refuse_newer(db)
         MIGRATIONS.apply(db)
         db.execute("commit")
     except BaseException:
@@ -83,7 +83,7 @@ def migrate(db: Database) -> None:
         raise
 
 
-def _refuse_newer(db: Database) -> set[str]:
+def refuse_newer(db: Database) -> set[str]:
     """The names of the steps that were done. Raises NewerFormat if one of them is not ours."""
     done = {step.name for step in MIGRATIONS.applied(db)}
     if unknown := done - STEPS.keys():

@@ -30,7 +30,7 @@ _COUNT: Final = """
     insert into sessions (session_id, last_seq, opens_at) values (?, ?, coalesce(?, 1))
     on conflict (session_id) do update set last_seq = excluded.last_seq, opens_at = coalesce(?, opens_at)
 """
-_READ: Final = "select seq, at, run_id, key, kind, body from facts where session_id = ? and seq > ? order by seq"
+READ: Final = "select seq, at, run_id, key, kind, body from facts where session_id = ? and seq > ? order by seq"
 _OPEN: Final = """
     select seq, at, run_id, key, kind, body from facts
     where session_id = ?1 and seq >= (select opens_at from sessions where session_id = ?1) order by seq
@@ -97,7 +97,7 @@ class SQLiteDisk:
         return last + 1
 
     def read(self, session_id: str, after: int) -> Sequence[StoredRow]:
-        return cast(list[StoredRow], self._all(_READ, session_id, after))
+        return cast(list[StoredRow], self._all(READ, session_id, after))
 
     def open(self, session_id: str) -> Sequence[StoredRow]:
         return cast(list[StoredRow], self._all(_OPEN, session_id))
