@@ -10,11 +10,12 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from bot import check, demo, judging, logs
+from bot import check, demo, judging, logs, replaying
 from bot.app import Bot, LocalBot, model_of
 from bot.approvers import Access
 from bot.config import Settings, in_force
 from bot.policy import PolicyKeeper, default_path
+from bot.sessions import NoSuchSession
 from bot.slack_api import SlackRefused, SlackUnreachable
 from harness_core.errors import ConfigError, StoreError
 from harness_core.masking import mask
@@ -28,8 +29,12 @@ COMMANDS: Final = {
     "check": "say of each setting whether it works, or what to do",
     "config": "show the settings in force and where they come from",
     "judge": "judge rows of a truth table on standard input, one line of JSON per row",
+    "trace": "say what happened in a session, or which sessions there are",
 }
-ARGUMENTS: Final[Mapping[str, Callable[[argparse.ArgumentParser], None]]] = {"judge": judging.arguments}
+ARGUMENTS: Final[Mapping[str, Callable[[argparse.ArgumentParser], None]]] = {
+    "judge": judging.arguments,
+    "trace": replaying.trace_arguments,
+}
 
 
 def main(argv: Sequence[str] | None = None, env: Mapping[str, str] | None = None) -> int:
@@ -43,6 +48,8 @@ def main(argv: Sequence[str] | None = None, env: Mapping[str, str] | None = None
         logs.configure(settings.log, "info" if arguments.verbose and quiet else settings.log_level)
         if arguments.command == "demo":
             return demo.main(settings)
+        if arguments.command == "trace":
+            return replaying.trace(settings, arguments)
         if arguments.command == "config":
             return _config(os.environ if env is None else env, settings)
         if arguments.command == "check":
@@ -58,7 +65,7 @@ def main(argv: Sequence[str] | None = None, env: Mapping[str, str] | None = None
         where = settings.slack.api_url if settings.slack else "the local workspace"
         print(mask(f"{error} (at {where}). `harness-bot check` says what to do."), file=sys.stderr)
         return 1
-    except (StoreError, OSError) as error:
+    except (NoSuchSession, StoreError, OSError) as error:
         print(mask(str(error)), file=sys.stderr)
         return 1
 

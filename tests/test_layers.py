@@ -35,7 +35,7 @@ class Floor:
 
 # From the top down: a module imports from its own floor and from those below.
 FLOORS: Final = (
-    Floor("bot: the command line, the demo", "bot.__main__ bot.demo bot.judging"),
+    Floor("bot: the command line, the demo", "bot.__main__ bot.demo bot.judging bot.replaying"),
     Floor("bot: where the parts are put together", "bot.app"),
     Floor("bot: a Slack in this process, for app alone", "bot.local.*"),
     Floor(
@@ -45,11 +45,15 @@ FLOORS: Final = (
     Floor("bot: people and settings as they are now", "bot.people bot.settings bot.check bot.folders bot.policy"),
     Floor("bot: what talks to Slack, and to the log", "bot.slack_api bot.pace bot.chronicle bot.logs"),
     Floor("bot: what was shown", "bot.posts bot.facts", pure=True),
-    Floor("bot: payloads in, pictures out", "bot.inbound bot.story bot.blocks bot.modals bot.edits", pure=True),
+    Floor(
+        "bot: payloads in, pictures out",
+        "bot.inbound bot.story bot.blocks bot.modals bot.edits bot.timeline",
+        pure=True,
+    ),
     Floor(
         "bot: cards, people, settings", "bot.view bot.shown bot.mrkdwn bot.heard bot.approvers bot.config", pure=True
     ),
-    Floor("bot: words and numbers", "bot bot.words bot.kit bot.ids bot.typed bot.limits", pure=True),
+    Floor("bot: words and numbers", "bot bot.sessions bot.words bot.kit bot.ids bot.typed bot.limits", pure=True),
     Floor("core: public names, and what tests of others need", "harness_core harness_core.testing"),
     Floor("core: the outside world", "harness_core.store.* harness_core.models.* harness_core.tools.*"),
     Floor("core: replay", "harness_core.replay"),
@@ -108,9 +112,9 @@ PUBLIC: Final = words(
 # Who puts the parts together, or plays with the whole; and what only those may know.
 PARTS: Final = words(
     "harness_core.store.sqlite harness_core.models.practice harness_core.models.openai harness_core.tools "
-    "harness_core.tools.own"
+    "harness_core.tools.own harness_core.store.reading"
 )
-COMPOSERS: Final = frozenset({"bot.app", "bot.demo", "bot.judging", "bot.__main__"})
+COMPOSERS: Final = frozenset({"bot.app", "bot.demo", "bot.judging", "bot.replaying", "bot.__main__"})
 
 # All that pure modules import of others: none of it knows the time, chance, a disk or a network.
 HARMLESS: Final = words(

@@ -1,5 +1,7 @@
 """Reading a store's file without changing it, while others write to it or nobody does."""
 
+# ruff: noqa: ASYNC240 (a test may wait for its files)
+
 from __future__ import annotations
 
 import sqlite3
@@ -34,7 +36,8 @@ async def test_it_reads_what_is_written_while_it_reads(path: Path):
         clock.advance(5)
         later = await store.append("old", Prompted("c"))
         assert reader.read("old") == (*first, *later)
-        assert [(one.session_id, one.facts, one.newest - one.began) for one in reader.sessions()][0] == ("old", 2, 10.0)
+        newest = reader.sessions()[0]
+        assert (newest.session_id, newest.facts, newest.newest - newest.began) == ("old", 2, 10.0)
     await store.close()
 
 
