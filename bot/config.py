@@ -39,6 +39,7 @@ VARIABLES: Final[tuple[tuple[str, str, str, bool], ...]] = (
     ("HARNESS_DATA", "the data folder", "data", False),
     ("HARNESS_WORKSPACE", "one folder for all sessions", "a folder per session in the data folder", False),
     ("HARNESS_POLICY", "the policy file", f"{NAME} in the current folder, if it is there", False),
+    ("HARNESS_SANDBOX", "whether bash is boxed: auto, off or required", "auto", False),
     ("HARNESS_TOOLS", "a module with tools of your own", "none", False),
     ("HARNESS_LOCAL_PORT", "the local workspace's port", str(LOCAL_PORT), False),
     ("HARNESS_LOG", "how logs are written: text or json", "text", False),
@@ -94,6 +95,7 @@ class Settings:
     local_port: int = LOCAL_PORT
     tools: str = ""
     policy: Path | None = None
+    sandbox: Literal["auto", "off", "required"] = "auto"
     log: Literal["text", "json"] = "text"
     log_level: Literal["debug", "info", "warning", "error"] = "warning"
 
@@ -113,6 +115,7 @@ class Settings:
             workspace=read.path("HARNESS_WORKSPACE"),
             tools=read.text("HARNESS_TOOLS"),
             policy=read.path("HARNESS_POLICY"),
+            sandbox=read.one_of("HARNESS_SANDBOX", "auto", "off", "required"),
             local_port=read.port("HARNESS_LOCAL_PORT", LOCAL_PORT),
             log=read.one_of("HARNESS_LOG", "text", "json"),
             log_level=read.one_of("HARNESS_LOG_LEVEL", "warning", "debug", "info", "error"),

@@ -17,6 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final, Literal
 
+from harness_core.tools.environment import program_path
 from harness_core.tools.process import Argv
 
 Mode = Literal["auto", "off", "required"]
@@ -62,11 +63,11 @@ class Sandbox:
     mode: Mode = "auto"
     hidden: tuple[Path, ...] = ()
 
-    async def boundary(self, path: str) -> Boundary:
-        """What is in force. path: the folders in which programs are sought."""
+    async def boundary(self, path: str | None = None) -> Boundary:
+        """What is in force. path: the folders in which programs are sought, by default those of this process."""
         if self.mode == "off":
             return Boundary(missing="it is switched off")
-        program = shutil.which("bwrap", path=path)
+        program = shutil.which("bwrap", path=path or program_path(os.environ))
         if program is None:
             return Boundary(missing="bubblewrap is not installed", refuses=self.mode == "required")
         if why := await asyncio.to_thread(_fails, program):

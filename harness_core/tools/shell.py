@@ -11,7 +11,7 @@ import glob
 import os
 import shutil
 import subprocess
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -23,6 +23,7 @@ from harness_core.permissions.paths import World
 from harness_core.permissions.readonly import needs
 from harness_core.permissions.shell import read
 from harness_core.ports import ToolContext
+from harness_core.tools.environment import clean_environment
 from harness_core.tools.process import Argv, Bare, Boxed, Output, Process, start
 from harness_core.tools.sandbox import SCRATCH, WHERE_IT_WORKS, Boundary, Sandbox
 from harness_core.tools.spec import NOTHING, FunctionTool, tool
@@ -34,42 +35,6 @@ OUTPUT_CHARS: Final = 30_000  # of one result; head and tail are kept
 HOME: Final = os.path.realpath(os.path.expanduser("~"))
 MATCHES: Final = 1_000  # of one glob that are looked at; a command that names more asks anyway
 DRAIN: Final = 0.25  # seconds to read on after the shell ended, while something it left behind keeps the pipe open
-
-# All that a command gets of the host's environment. A list of what is good: one of what is bad is never complete.
-KEPT: Final = (
-    "HOME", "USER", "LOGNAME", "TMPDIR", "TZ", "LANG", "LANGUAGE",
-    "LC_ALL", "LC_COLLATE", "LC_CTYPE", "LC_MESSAGES", "LC_MONETARY", "LC_NUMERIC", "LC_TIME",
-)  # fmt: skip
-# A repository's own configuration can run programs for verbs that only read; these two ways are shut.
-SET: Final = {
-    "TERM": "dumb",
-    "PAGER": "cat",
-    "GIT_PAGER": "cat",
-    "GIT_OPTIONAL_LOCKS": "0",
-    "GIT_CONFIG_COUNT": "4",
-    "GIT_CONFIG_KEY_0": "core.fsmonitor",
-    "GIT_CONFIG_VALUE_0": "false",
-    "GIT_CONFIG_KEY_1": "core.hooksPath",
-    "GIT_CONFIG_VALUE_1": "/dev/null",
-    # Submodules have a configuration of their own, which nobody has looked at.
-    "GIT_CONFIG_KEY_2": "diff.ignoreSubmodules",
-    "GIT_CONFIG_VALUE_2": "all",
-    "GIT_CONFIG_KEY_3": "submodule.recurse",
-    "GIT_CONFIG_VALUE_3": "false",
-}
-USUAL_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-
-
-def clean_environment(host: Mapping[str, str], workspace: Path) -> dict[str, str]:
-    """What a command sees of the host's environment: KEPT, SET, and a PATH that leads nowhere near the workspace."""
-    root = os.path.realpath(workspace)
-    folders = host.get("PATH", USUAL_PATH).split(os.pathsep)
-    path = [f for f in folders if os.path.isabs(f) and not _within(root, os.path.realpath(f))]
-    return {k: host[k] for k in KEPT if k in host} | SET | {"PATH": os.pathsep.join(path) or USUAL_PATH}
-
-
-def _within(root: str, path: str) -> bool:
-    return path == root or path.startswith(root.rstrip("/") + "/")
 
 
 def _one_string(command: str) -> str:

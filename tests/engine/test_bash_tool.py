@@ -14,8 +14,9 @@ from uuid import uuid4
 import pytest
 
 from harness_core.ports import ToolContext
+from harness_core.tools.environment import clean_environment
 from harness_core.tools.sandbox import Sandbox
-from harness_core.tools.shell import BASH_SECONDS, OUTPUT_CHARS, bash, bash_tool, clean_environment
+from harness_core.tools.shell import BASH_SECONDS, OUTPUT_CHARS, bash, bash_tool
 from harness_core.types import Deadline, ToolResult
 
 SHORT = 0.2  # seconds, for commands that would never end
@@ -41,7 +42,7 @@ Run = Callable[..., Coroutine[Any, Any, ToolResult]]
 
 def boxes() -> bool:
     """Whether this machine can box a command."""
-    return bool(asyncio.run(Sandbox().boundary(os.environ["PATH"])).program)
+    return bool(asyncio.run(Sandbox().boundary()).program)
 
 
 @pytest.fixture(params=["bare", pytest.param("boxed", marks=pytest.mark.skipif(not boxes(), reason="no bubblewrap"))])

@@ -9,6 +9,7 @@ import socket
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
@@ -76,17 +77,18 @@ def test_folders_of_programs_are_shown_again_where_the_box_has_a_folder_anew():
 
 @needs_a_box
 async def test_only_the_workspace_can_be_written_and_tmp_is_the_command_s_own(tmp_path: Path):
-    workspace, outside = tmp_path / "ws", Path.home() / "written-by-a-boxed-command"
+    workspace, name = tmp_path / "ws", f"written-by-a-boxed-command-{uuid4().hex}"
+    outside, private = Path.home() / name, Path("/tmp") / name
     workspace.mkdir()
     (tmp_path / "beside").write_text("x")
 
-    result = await run(workspace, f"echo in > f; touch {outside}; ls {tmp_path}; echo $TMPDIR; touch /tmp/a /etc/a")
+    result = await run(workspace, f"echo in > f; touch {outside}; ls {tmp_path}; echo $TMPDIR; touch {private} /etc/a")
 
     assert (workspace / "f").read_text() == "in\n"
     assert not outside.exists()
     assert "Read-only file system" in result.content
     assert "beside" not in result.content
-    assert not Path("/tmp/a").exists()
+    assert not private.exists()
     assert "\nws\n/tmp\n" in result.content
 
 
