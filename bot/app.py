@@ -37,9 +37,12 @@ from harness_core.masking import register_secret
 from harness_core.models.practice import PracticeModel
 from harness_core.options import DEFAULT_TOOLS, HarnessOptions
 from harness_core.parts import SystemClock
+from harness_core.permissions import grammar
 from harness_core.ports import ChatModel, Clock, SessionStore, Tool
 from harness_core.store.sqlite import SQLiteStore
 from harness_core.tools.own import load_tools
+from harness_core.tools.sandbox import Sandbox
+from harness_core.tools.shell import bash_tool
 
 log = logging.getLogger(__name__)
 
@@ -85,6 +88,8 @@ class Bot:
         self.policy = PolicyKeeper(settings.policy or default_path())
         self.book = SettingsBook(self.store, self.clock, given, self.policy)
         self.model = parts.model or model_of(settings)
+        # Whatever a command does, it reads neither what the bot stores nor the file that its tokens may be in.
+        self.sandbox = Sandbox(settings.sandbox, hidden=(settings.data, *kept_files()))
         self.engine = HarnessEngine(
             settings.workspace or settings.data / "workspaces",
             settings.data,
@@ -93,7 +98,7 @@ class Bot:
             clock=self.clock,
             hitl_enabled=True,
             workspace_for=None if settings.workspace else own_workspace(settings.data),
-            tools=[*parts.tools, *(load_tools(settings.tools) if settings.tools else ())],
+            tools=[*self._tools(parts.tools), *(load_tools(settings.tools) if settings.tools else ())],
             options=replace(parts.options or HarnessOptions(), adjust=self.book.adjust),
         )
         self.policy.know(self.engine.tools)
@@ -101,6 +106,10 @@ class Bot:
         for secret in (slack.bot_token, slack.app_token, settings.model.api_key):
             if secret:
                 register_secret(secret)
+
+    def _tools(self, named: Sequence[str | Tool]) -> Sequence[str | Tool]:
+        """The tools, with bash in its sandbox."""
+        return [bash_tool(self.sandbox, self.book.online) if one == "bash" else one for one in named]
 
     async def start(self) -> None:
         """Find out who we are, take up what is unfinished, and listen. If it cannot, nothing is left open."""
@@ -111,6 +120,7 @@ class Bot:
                 ending.push_async_callback(aclose)
             ending.push_async_callback(self.api.close)
             ending.callback(self.store.changed(Chronicle().take))
+            await self._warned()
             self.us = await self._identity()
             self.book.home = self.us.home
             self.directory = Directory(self.api, self.us, self.clock.monotonic)
@@ -142,6 +152,15 @@ class Bot:
 
     async def __aexit__(self, *_: object) -> None:
         await self.stop()
+
+    async def _warned(self) -> None:
+        """Say once what makes commands less safe, or ask more, than they need."""
+        boundary = await self.sandbox.boundary()
+        self.book.boundary = str(boundary)
+        if not boundary.program:
+            log.warning("%s", boundary)
+        if grammar.missing():
+            log.warning("every bash command asks: %s", grammar.MISSING)
 
     async def _identity(self) -> Identity:
         us = identity(await self.api.auth_test())

@@ -87,7 +87,7 @@ class SettingsBook:
         self.policy = policy or PolicyKeeper(None)
         self._now = InForce(given)
         self._seq = 0
-        self.home = ""
+        self.home, self.boundary = "", ""
         self.claim_code = "" if given.admins else secrets.token_hex(4)
 
     async def in_force(self) -> InForce:
