@@ -21,7 +21,7 @@ from bot.approvers import Access
 from bot.chronicle import Chronicle
 from bot.config import Settings, SlackSettings
 from bot.facts import CODEC
-from bot.folders import keep_apart, private
+from bot.folders import keep_apart, kept_files, private
 from bot.ids import Identity
 from bot.inbox import Inbox
 from bot.listeners import bolt_app
@@ -88,7 +88,7 @@ class Bot:
         self.policy = PolicyKeeper(settings.policy or default_path())
         self.book = SettingsBook(self.store, self.clock, given, self.policy)
         self.model = parts.model or model_of(settings)
-        # Whatever a command does, it reads neither what the bot stores nor the file that its tokens may be in.
+        # Whatever a command does, it reads neither what the bot stores nor the files that its tokens may be in.
         self.sandbox = Sandbox(settings.sandbox, hidden=(settings.data, *kept_files()))
         self.engine = HarnessEngine(
             settings.workspace or settings.data / "workspaces",
