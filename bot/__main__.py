@@ -90,6 +90,9 @@ def _config(env: Mapping[str, str], settings: Settings) -> int:
     print(f"\nRules of {policy.path}:" if policy.path else "\nThere is no policy file.")
     for one in policy.file.rules:
         print(f"- {mask(str(one))}")
+    print("\nGuards:")
+    for guard in policy.guards:
+        print(f"- {guard}")
     return 0
 
 

@@ -39,8 +39,8 @@ VARIABLES: Final[tuple[tuple[str, str, str, bool], ...]] = (
     ("HARNESS_DATA", "the data folder", "data", False),
     ("HARNESS_WORKSPACE", "one folder for all sessions", "a folder per session in the data folder", False),
     ("HARNESS_POLICY", "the policy file", f"{NAME} in the current folder, if it is there", False),
-    ("HARNESS_SANDBOX", "whether bash is boxed: auto, off or required", "auto", False),
     ("HARNESS_TOOLS", "a module with tools of your own", "none", False),
+    ("HARNESS_HOOKS", "a module with hooks of your own", "none", False),
     ("HARNESS_LOCAL_PORT", "the local workspace's port", str(LOCAL_PORT), False),
     ("HARNESS_LOG", "how logs are written: text or json", "text", False),
     ("HARNESS_LOG_LEVEL", "what is logged: debug, info, warning or error", "warning", False),
@@ -81,9 +81,9 @@ class ModelSettings:
 @dataclass(frozen=True, slots=True)
 class Settings:
     """All settings. slack: None means the local workspace. workspace: one folder that every session works in, or None
-    for a folder per session under `data`. policy: the policy file; None for the one of the current folder. tools: a
-    module or .py file with tools of one's own. admins, approvers: ids of people; `requester` among the approvers lets
-    requesters decide their own calls.
+    for a folder per session under `data`. policy: the policy file; None for the one of the current folder. tools,
+    hooks: modules or .py files with tools and hooks of one's own. admins, approvers: ids of people; `requester` among
+    the approvers lets requesters decide their own calls.
     """
 
     slack: SlackSettings | None = None
@@ -94,8 +94,8 @@ class Settings:
     workspace: Path | None = None
     local_port: int = LOCAL_PORT
     tools: str = ""
+    hooks: str = ""
     policy: Path | None = None
-    sandbox: Literal["auto", "off", "required"] = "auto"
     log: Literal["text", "json"] = "text"
     log_level: Literal["debug", "info", "warning", "error"] = "warning"
 
@@ -114,8 +114,8 @@ class Settings:
             data=Path(read.text("HARNESS_DATA") or "data"),
             workspace=read.path("HARNESS_WORKSPACE"),
             tools=read.text("HARNESS_TOOLS"),
+            hooks=read.text("HARNESS_HOOKS"),
             policy=read.path("HARNESS_POLICY"),
-            sandbox=read.one_of("HARNESS_SANDBOX", "auto", "off", "required"),
             local_port=read.port("HARNESS_LOCAL_PORT", LOCAL_PORT),
             log=read.one_of("HARNESS_LOG", "text", "json"),
             log_level=read.one_of("HARNESS_LOG_LEVEL", "warning", "debug", "info", "error"),

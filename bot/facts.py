@@ -69,15 +69,6 @@ class ApprovalsSwitched(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class NetworkSwitched(Event):
-    """Commands that run in a sandbox may reach the network from this channel's threads, or no longer."""
-
-    channel: str
-    on: bool
-    by: str
-
-
-@dataclass(frozen=True, slots=True)
 class Paused(Event):
     """Everything was paused, or goes on."""
 
@@ -154,7 +145,6 @@ BOT_FACTS: Final = (
     ApproverChanged,
     SensitiveChanged,
     ApprovalsSwitched,
-    NetworkSwitched,
     Paused,
     StandingRuleAdded,
     StandingRuleRevoked,

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from harness_core.errors import ConfigError
+from harness_core.guards import guards_from
 from harness_core.policy_file import NAME, PolicyFile, parse_policy
 
 log = logging.getLogger(__name__)
@@ -22,8 +23,8 @@ def default_path() -> Path | None:
 class PolicyKeeper:
     """Keeps the policy file. path: None for none; tools: the tools that there are, or () where nobody knows.
 
-    Raises ConfigError if the file is not there or cannot be used. Later changes that cannot be used leave the last
-    good version in force; `fault` then says why.
+    guards: what its `[guards]` table asks for. Raises ConfigError if the file is not there or cannot be used. Later
+    changes that cannot be used leave the last good version in force; `fault` then says why.
     """
 
     def __init__(self, path: Path | None, tools: Iterable[str] = ()) -> None:
@@ -32,6 +33,7 @@ class PolicyKeeper:
         self._tools = frozenset(tools)
         self._stamp = self._met = self._stamped()
         self.file = self._read()
+        self.guards = guards_from(self.file.guards)
 
     def know(self, tools: Iterable[str]) -> None:
         """Tell which tools there are. Raises ConfigError if a rule names none of them: it would never match."""
@@ -48,7 +50,8 @@ class PolicyKeeper:
             return
         self._stamp = stamp
         try:
-            self.file, self.fault = self._read(), ""
+            file = self._read()
+            self.file, self.guards, self.fault = file, guards_from(file.guards), ""
             log.info("the policy file was read again: %s, %d rules", self.path, len(self.file.rules))
         except ConfigError as error:
             self.fault = str(error)
@@ -80,3 +83,4 @@ class PolicyKeeper:
                 f"{self.path} needs correcting:\n- there is no tool {', '.join(strangers)}; there are: "
                 + ", ".join(sorted(self._tools))
             )
+        guards_from(policy.guards, self._tools, str(self.path))

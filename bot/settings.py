@@ -5,9 +5,9 @@ from __future__ import annotations
 import hmac
 import logging
 import secrets
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Set
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from bot.approvers import Access
 from bot.facts import (
@@ -17,7 +17,6 @@ from bot.facts import (
     ApproverChanged,
     ChannelSwitched,
     ClaimTried,
-    NetworkSwitched,
     Paused,
     SensitiveChanged,
     StandingRuleAdded,
@@ -27,6 +26,7 @@ from bot.ids import thread_of
 from bot.policy import PolicyKeeper
 from harness_core.errors import StoreError
 from harness_core.events import Event
+from harness_core.hooks import in_order
 from harness_core.permissions.rule import PermissionRule
 from harness_core.ports import Clock, SessionStore
 from harness_core.session import Trace
@@ -50,7 +50,6 @@ class InForce:
     """All settings that people can change. sensitive: tools by channel. off: why approvals are off, by channel.
 
     rules: those that people made in Slack, by channel and id, the oldest first.
-    online: channels from whose threads boxed commands may reach the network.
     """
 
     access: Access = Access()  # noqa: RUF009 (frozen)
@@ -58,7 +57,6 @@ class InForce:
     off: Mapping[str, ApprovalsSwitched] = field(default_factory=dict)
     paused_by: str = ""
     rules: Mapping[tuple[str, str], StandingRuleAdded] = field(default_factory=dict)
-    online: frozenset[str] = frozenset()
 
     def sensitive_in(self, channel: str) -> frozenset[str]:
         """The tools that always ask in a channel."""
@@ -87,7 +85,7 @@ class SettingsBook:
         self.policy = policy or PolicyKeeper(None)
         self._now = InForce(given)
         self._seq = 0
-        self.home, self.boundary = "", ""
+        self.home = ""
         self.claim_code = "" if given.admins else secrets.token_hex(4)
 
     async def in_force(self) -> InForce:
@@ -101,11 +99,6 @@ class SettingsBook:
     async def access(self) -> Access:
         """Who may do what, now."""
         return (await self.in_force()).access
-
-    async def online(self, session_id: str) -> bool:
-        """Whether the commands of a session may reach the network from their sandbox."""
-        thread = thread_of(session_id)
-        return thread is not None and thread.channel in (await self.in_force()).online
 
     async def change(self, fact: Event, key: str) -> None:
         """Put a change on the record. key: of the command, so that a redelivered one counts once."""
@@ -134,6 +127,7 @@ class SettingsBook:
 
     async def adjust(self, session_id: str, policy: Policy) -> Policy:
         """The policy of a session under the settings of its channel, asked at every step."""
+        policy = guarded(policy, self.policy.guards)
         thread, now = thread_of(session_id), await self.in_force()
         if thread is None:
             return policy
@@ -177,6 +171,12 @@ class SettingsBook:
         return frozenset({*made, *filed})
 
 
+def guarded(policy: Policy, guards: Sequence[Any]) -> Policy:
+    """The policy with these guards among its hooks."""
+    gate = replace(policy.gate, hooks=in_order((*guards, *policy.gate.hooks)))
+    return replace(policy, gate=gate, digest=digest(repr((policy.digest, guards))))
+
+
 def marked_sensitive(trace: Trace, args: Args) -> str:
     """The strategy of a tool that this channel or the workspace marked sensitive."""
     return "this tool is marked sensitive here"
@@ -199,8 +199,6 @@ def changed(now: InForce, events: Iterable[Event]) -> InForce:
                 now = replace(now, off={place: one for place, one in now.off.items() if place != channel})
             case ApprovalsSwitched(channel=channel):
                 now = replace(now, off={**now.off, channel: event})
-            case NetworkSwitched(channel=channel, on=on):
-                now = replace(now, online=_set(now.online, channel, on))
             case Paused(on=on, by=by):
                 now = replace(now, paused_by=by if on else "")
             case StandingRuleAdded(channel=channel, rule=rule):

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from harness_core.hitl import HITLDecision as HITLDecision
     from harness_core.hitl import HITLTask as HITLTask
     from harness_core.interceptors.compression import ContextCompressionInterceptor as ContextCompressionInterceptor
+    from harness_core.interceptors.function import hook as hook
     from harness_core.interceptors.hitl import HITLInterceptor as HITLInterceptor
     from harness_core.interceptors.stop_loop import StopLoopInterceptor as StopLoopInterceptor
     from harness_core.options import HarnessOptions as HarnessOptions
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
     from harness_core.permissions.rule import PermissionRule as PermissionRule
     from harness_core.session import Trace as Trace
     from harness_core.steps import Expiry as Expiry
-    from harness_core.tools.sandbox import Sandbox as Sandbox
-    from harness_core.tools.shell import bash_tool as bash_tool
     from harness_core.tools.spec import tool as tool
     from harness_core.verdicts import Ask as Ask
     from harness_core.verdicts import Compress as Compress
@@ -62,6 +61,7 @@ _WHERE = {
     "harness_core.handle": ["HITL", "AgentSession"],
     "harness_core.hitl": ["HITLDecision", "HITLTask"],
     "harness_core.interceptors.compression": ["ContextCompressionInterceptor"],
+    "harness_core.interceptors.function": ["hook"],
     "harness_core.interceptors.hitl": ["HITLInterceptor"],
     "harness_core.interceptors.stop_loop": ["StopLoopInterceptor"],
     "harness_core.options": ["HarnessOptions"],
@@ -69,8 +69,6 @@ _WHERE = {
     "harness_core.permissions.rule": ["PermissionRule"],
     "harness_core.session": ["Trace"],
     "harness_core.steps": ["Expiry"],
-    "harness_core.tools.sandbox": ["Sandbox"],
-    "harness_core.tools.shell": ["bash_tool"],
     "harness_core.tools.spec": ["tool"],
     "harness_core.verdicts": [
         "Ask",

@@ -25,17 +25,19 @@ _WORDS: Final = {"a valid tuple": "a list", "valid integer": "whole number", "a 
 _MOST_SHOWN: Final = 60  # characters of what somebody wrote, in an error
 
 
-def guards_from(table: Mapping[str, object], tools: Collection[str] = ()) -> tuple[Any, ...]:
+def guards_from(table: Mapping[str, object], tools: Collection[str] = (), source: str = "") -> tuple[Any, ...]:
     """The guards that a table asks for; an empty one gives the defaults.
 
     Per guard: false switches it off, true takes its defaults, a table tunes it. tools: the names that there are, so
-    that a misspelt one is found; without them any name is taken. Raises ConfigError, naming everything that is wrong.
+    that a misspelt one is found; without them any name is taken. source: the file, for the words of an error.
+    Raises ConfigError, naming everything that is wrong.
     """
     known = [guard.name for guard in GUARDS]
     wrong = [f"guards.{_shown(name)} is not known; there are {', '.join(known)}" for name in table if name not in known]
     made = [_made(guard, table.get(guard.name, guard.name not in OFF), tools, wrong) for guard in GUARDS]
     if wrong:
-        raise ConfigError("The guards need correcting:\n" + "\n".join(f"- {line}" for line in wrong))
+        of = f" of {source}" if source else ""
+        raise ConfigError(f"The guards{of} need correcting:\n" + "\n".join(f"- {line}" for line in wrong))
     return tuple(guard for guard in made if guard is not None)
 
 

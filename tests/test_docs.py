@@ -6,14 +6,24 @@ import inspect
 import re
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from bot import config
 from harness_core import events
+from harness_core.events import Prompted, RunStart
+from harness_core.guards import GUARDS, OFF, guards_from
+from harness_core.hooks import run_point
+from harness_core.interceptors.function import HANDED
+from harness_core.own_hooks import load_hooks
+from harness_core.policy_file import parse_policy
+from harness_core.session import fold
+from harness_core.testing import ended, history, reasoned, tool_call
 from harness_core.tools import BUILTIN
 from harness_core.tools.own import load_tools
+from harness_core.verdicts import ACCEPTS, FAILS, Deny
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text("utf-8")
@@ -30,6 +40,52 @@ def test_a_tool_of_one_s_own_is_as_short_as_it_says(tmp_path: Path) -> None:
 
     assert (tool.spec.name, tool.read_only({})) == ("page_on_call", False)
     assert set(tool.spec.schema["properties"]) == {"team", "message"}
+
+
+def test_a_hook_of_one_s_own_is_as_short_as_it_says(tmp_path: Path) -> None:
+    (program,) = [one for one in PROGRAMS if "look_up_before_refund" in one]
+    (tmp_path / "ours.py").write_text(program, "utf-8")
+    ours = load_hooks(str(tmp_path / "ours.py"))
+    begun = (Prompted("refund A7"), RunStart("r"))
+    refund, lookup = tool_call("refund", uuid="r1", order="A7"), tool_call("lookup", uuid="l1", order="A7")
+
+    early = fold(history(*begun, reasoned(refund)))
+    late = fold(history(*begun, reasoned(lookup), ended(lookup), reasoned(refund)))
+
+    assert isinstance(run_point("before_tool", ours, early, refund).verdict, Deny)
+    assert run_point("before_tool", ours, late, refund).verdict is None
+
+
+def test_every_hook_point_is_documented_with_what_it_is_handed_accepts_and_fails_to() -> None:
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in README.splitlines() if line[:3] == "| `"]
+    documented = {cells[0].strip("`"): cells[1:] for cells in rows if cells[0].strip("`") in ACCEPTS}
+
+    assert documented == {
+        point: [
+            ", ".join(f"`{name}`" for name in HANDED[point]) or "–",
+            ", ".join(verdict.__name__ for verdict in ACCEPTS[point]) or "–",
+            "passed over" if FAILS[point] == "open" else "the call asks",
+        ]
+        for point in ACCEPTS
+    }
+
+
+@pytest.mark.parametrize("guard", GUARDS, ids=lambda guard: guard.name)
+def test_every_guard_is_documented_with_all_its_settings(guard: type) -> None:
+    (row,) = [line for line in README.splitlines() if line.startswith(f"| `{guard.name}` |")]
+
+    assert [field.name for field in fields(guard) if not re.search(rf"`{field.name}\b", row)] == []
+    assert ("off until" in row) == (guard.name in OFF)
+
+
+def test_the_guards_of_the_example_are_understood() -> None:
+    (table,) = [one for one in re.findall(r"```toml\n(.*?)```", README, re.DOTALL) if "[guards]" in one]
+
+    guards = {guard.name: guard for guard in guards_from(parse_policy(table).guards, BUILTIN)}
+
+    assert "watchdog" not in guards
+    assert guards["budget"].run_tokens == 400_000
+    assert "lookup" in guards
 
 
 def test_every_tool_is_documented() -> None:

@@ -9,7 +9,11 @@ import pytest
 
 from bot.__main__ import main
 from bot.policy import PolicyKeeper, default_path
+from bot.settings import guarded
 from harness_core.errors import ConfigError
+from harness_core.guards import guards_from
+from harness_core.interceptors.watchdog import Watchdog
+from harness_core.steps import Policy
 
 DENY = '[[rule]]\neffect = "deny"\ntool = "bash"\npattern = "git push *"\nwhy = "by hand"\n'
 ALLOW = '[[rule]]\neffect = "allow"\ntool = "write"\npattern = "docs/**"\n'
@@ -73,7 +77,41 @@ def test_a_changed_file_counts_once_it_is_the_same_at_two_looks(tmp_path: Path) 
     assert rules(keeper) == ["deny bash git push *", "allow write docs/**"]
 
 
-@pytest.mark.parametrize("broken", ["[[rule]]\n", DENY.replace("bash", "bsh"), None])
+def test_guards_come_from_the_file_and_a_changed_table_counts_without_a_restart(tmp_path: Path) -> None:
+    path = written(tmp_path / "p.toml", DENY + "[guards]\nwatchdog = false\n")
+    keeper = PolicyKeeper(path, ["bash"])
+    assert "watchdog" not in [guard.name for guard in keeper.guards]
+
+    written(path, DENY + "[guards.watchdog]\nnudge_after = 3\n", age=1)
+    keeper.look()
+    keeper.look()
+
+    assert Watchdog(nudge_after=3) in keeper.guards
+    assert [guard.name for guard in guarded(Policy(), keeper.guards).gate.hooks] == [
+        "terminal",
+        "finish",
+        "watchdog",
+        "budget",
+        "caps",
+        "refused",
+    ]
+
+
+def test_a_policy_has_another_digest_under_other_guards() -> None:
+    tuned = guards_from({"watchdog": {"nudge_after": 3}})
+
+    assert guarded(Policy(), tuned).digest != guarded(Policy(), guards_from({})).digest
+
+
+def test_a_guards_table_that_cannot_be_used_is_an_error_at_the_start(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"guards\.watchdgo is not known"):
+        PolicyKeeper(written(tmp_path / "p.toml", "[guards]\nwatchdgo = false\n"))
+    keeper = PolicyKeeper(written(tmp_path / "q.toml", "[guards.terminal]\ntools = ['ordr']\n"))
+    with pytest.raises(ConfigError, match="there is no tool 'ordr'"):
+        keeper.know(["order"])
+
+
+@pytest.mark.parametrize("broken", ["[[rule]]\n", DENY.replace("bash", "bsh"), "[guards]\ncaps = 3\n", None])
 def test_a_change_that_cannot_be_used_leaves_the_last_good_version_in_force(
     tmp_path: Path, broken: str | None, caplog: pytest.LogCaptureFixture
 ) -> None:

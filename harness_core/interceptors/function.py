@@ -1,0 +1,88 @@
+"""A hook of one's own: a plain function at one point.  Pure; `@hook` makes an interceptor of it.
+
+@hook("before_tool", rule_class="budget")
+def at_most_six_searches(trace, call):
+    if call.name == "search" and trace.run.calls.get("search", 0) >= 6:
+        return Deny("Six searches are enough. Answer with what you have found.")
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from harness_core.errors import ConfigError
+from harness_core.verdicts import ACCEPTS, RULE_CLASSES, HookReject, Point, RuleClass, Verdict
+
+# What a hook is handed at each point, beside the trace that comes first; hooks.py says what these are.
+HANDED: Final[Mapping[Point, tuple[str, ...]]] = {
+    "session_start": ("prompt",),
+    "user_prompt": ("prompt",),
+    "before_model": (),
+    "model_error": ("failed",),
+    "after_model": ("said",),
+    "permission_request": ("call",),
+    "before_tool": ("call",),
+    "after_tool": ("call", "result"),
+    "before_stop": ("answer",),
+    "run_end": ("end",),
+    "before_compress": ("plan",),
+    "after_compress": ("compressed",),
+    "subagent_start": ("call",),
+    "subagent_end": ("call", "result"),
+}
+
+Function = Callable[..., Verdict | HookReject | None]
+
+
+class FunctionHook:
+    """An interceptor with one method, which is the function; it can still be called, in a test say."""
+
+    def __init__(self, function: Function, point: Point, rule_class: RuleClass, priority: int) -> None:
+        self.name = function.__name__
+        self.point = point
+        self.rule_class = rule_class
+        self.priority = priority
+        self.__doc__ = function.__doc__
+        self._function = function
+        setattr(self, point, function)
+
+    def __call__(self, *args: Any) -> Verdict | HookReject | None:
+        """What the function rules."""
+        return self._function(*args)
+
+
+def hook(point: Point, *, rule_class: RuleClass = "drift", priority: int = 0) -> Callable[[Function], FunctionHook]:
+    """Make a hook of the function below: it is asked at this point, and returns a verdict, or None to say nothing.
+
+    rule_class: when it speaks; what one of class safety refuses, nobody escapes. priority: smaller speaks first in its
+    class. Its rulings are recorded under the function's name. Raises ConfigError for what can never work.
+    """
+    if point not in ACCEPTS:
+        raise ConfigError(f"There is no hook point {point!r}; there are {', '.join(ACCEPTS)}.")
+    if rule_class not in RULE_CLASSES:
+        raise ConfigError(f"There is no rule class {rule_class!r}; there are {', '.join(RULE_CLASSES)}.")
+    if not isinstance(priority, int):
+        raise ConfigError(f"The priority of a hook must be a whole number, not {priority!r}.")
+
+    def made(function: Function) -> FunctionHook:
+        if wrong := _unfit(function, point):
+            raise ConfigError(f"The hook {getattr(function, '__name__', function)!s} {wrong}.")
+        return FunctionHook(function, point, rule_class, priority)
+
+    return made
+
+
+def _unfit(function: object, point: Point) -> str:
+    """Why the function can never be a hook at this point, or ""."""
+    if not inspect.isfunction(function):
+        return "is no function"
+    if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
+        return "must be a plain function (def): it only decides, and whoever wants to do something subscribes to events"
+    handed = ("trace", *HANDED[point])
+    try:
+        inspect.signature(function).bind(*handed)
+    except TypeError:
+        return f"must take what {point} hands it: ({', '.join(handed)})"
+    return ""
