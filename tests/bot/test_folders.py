@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -49,7 +50,9 @@ def test_a_workspace_that_holds_what_rules_the_bot_is_refused(
     with pytest.raises(ConfigError, match="the policy file"):
         keep_apart(settings, started_in / "policy.toml")
     with pytest.raises(ConfigError, match="HARNESS_TOOLS"):
-        keep_apart(Settings(data=tmp_path / "data", workspace=work, tools=str(started_in / "mine.py")), None)
+        keep_apart(replace(settings, tools=str(started_in / "mine.py")), None)
+    with pytest.raises(ConfigError, match="HARNESS_HOOKS"):
+        keep_apart(replace(settings, hooks=str(started_in / "mine.py")), None)
 
     monkeypatch.chdir(started_in)
     keep_apart(settings, None)
