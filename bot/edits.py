@@ -20,6 +20,8 @@ from harness_core.masking import mask_args
 
 MOST_FIELDS: Final = 40  # arguments that a form offers; each takes a block or two of the 100 that a modal has
 LONG: Final = 60  # characters from which a text gets a field of several lines
+# Arguments that get one even when they are short: what they hold is often more than a line.
+SEVERAL_LINES: Final = frozenset({"command", "cmd", "script", "code", "content", "text", "body", "query", "old", "new"})
 INPUT: Final = "value"  # action_id of every field
 _FIELD: Final = "arg:"  # block_id of the n-th field
 
@@ -182,7 +184,8 @@ def _element(field: Field) -> Block:
     element = {
         "type": "plain_text_input",
         "action_id": INPUT,
-        "multiline": field.kind in ("text", "json") and (len(text) > LONG or "\n" in text),
+        "multiline": field.kind in ("text", "json")
+        and (field.name in SEVERAL_LINES or len(text) > LONG or "\n" in text),
         "max_length": limits.INPUT_TEXT,
     }
     return {**element, "initial_value": text} if text else element

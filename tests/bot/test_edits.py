@@ -187,6 +187,14 @@ JSON = st.recursive(
 )
 
 
+def test_a_command_and_a_text_get_a_field_of_several_lines_and_a_path_gets_one():
+    schema = {"properties": {"command": {"type": "string"}, "path": {"type": "string"}}}
+    view = edit_form(card(command="ls", path="a"), schema)
+
+    assert view is not None
+    assert [block["element"]["multiline"] for block in view["blocks"] if block["type"] == "input"] == [True, False]
+
+
 @given(st.dictionaries(st.sampled_from([*SCHEMA["properties"], "other", "<!channel>"]), JSON, max_size=6))
 def test_any_arguments_make_a_form_that_reads_back_as_they_were(args: dict[str, Any]):
     asked = card(**args)

@@ -170,6 +170,7 @@ async def test_after_a_restart_the_page_comes_back_by_itself_and_has_lost_nothin
     people.goes_away = True
     await server.now.stop()
     await expect(page.get_by_test_id("connection")).to_contain_text("Reconnecting")
+    await expect(page.get_by_test_id("bot-presence")).to_have_count(0)  # nobody knows just now
     await page.get_by_test_id("thread-composer").fill("typed while it was down")
     await page.get_by_test_id("thread-composer").press("Enter")
     await expect(page.get_by_test_id("pending")).to_contain_text("Will be sent when the workspace is back.")

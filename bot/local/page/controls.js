@@ -60,11 +60,13 @@ export function control(part, { id, value, change, done = () => {}, attributes =
 
 function text(part, { id, value, change, done, attributes }) {
   const number = part.type === "number_input";
+  const exact = part.type === "plain_text_input" && Boolean(part.initial_value); // what begins with a text is edited to the character
   const shared = {
-    id, value, "data-focus": id, placeholder: raw(part.placeholder?.text ?? "") || null, autocomplete: "off", spellcheck: part.multiline ? "true" : "false",
+    id, value, "data-focus": id, placeholder: raw(part.placeholder?.text ?? "") || null, autocomplete: "off", spellcheck: part.multiline && !exact ? "true" : "false",
+    ...(exact && { class: "exact", autocapitalize: "off", autocorrect: "off" }),
     on: { input: (event) => change(event.target.value), change: (event) => done(event.target.value) }, ...attributes,
   };
-  if (part.multiline) return h("textarea", { rows: 5, ...shared });
+  if (part.multiline) return h("textarea", { rows: 4, ...shared });
   return h("input", { type: TEXTS[part.type], inputmode: number ? (part.is_decimal_allowed ? "decimal" : "numeric") : null, ...shared });
 }
 

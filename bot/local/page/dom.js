@@ -20,6 +20,9 @@ const PATHS = {
   image: "M4 5h16v14H4zM4 16l5-5 4 4 3-3 4 4M15 9h.01",
   window: "M4 5h16v14H4zM4 9h16",
   menu: "M4 7h16M4 12h16M4 17h16",
+  // How the bot marks a request that it has seen, and one that waits. Drawn, since not every machine has a font with emoji.
+  eyes: "M7.2 18c2 0 3.6-2.7 3.6-6S9.2 6 7.2 6s-3.6 2.7-3.6 6 1.6 6 3.6 6zM16.8 18c2 0 3.6-2.7 3.6-6s-1.6-6-3.6-6-3.6 2.7-3.6 6 1.6 6 3.6 6zM8.6 13.2v-2.4M18.2 13.2v-2.4",
+  hourglass_flowing_sand: "M6 3h12M6 21h12M7.5 3c0 5 3 6.5 4.5 9 1.5-2.5 4.5-4 4.5-9M7.5 21c0-5 3-6.5 4.5-9 1.5 2.5 4.5 4 4.5 9M10 18.5h4M10.5 7h3",
 };
 
 /** An element. In: tag, attributes (class, text, data, on, any attribute; null and false leave it out), children. */
@@ -36,6 +39,8 @@ export function h(tag, attributes = {}, ...children) {
   made.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
   return made;
 }
+
+export const isDrawn = (name) => Object.hasOwn(PATHS, name);
 
 export function icon(name, size = 18) {
   const svg = document.createElementNS(SVG, "svg");

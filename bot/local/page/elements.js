@@ -2,7 +2,7 @@
 
 import { confirmed } from "./confirm.js";
 import { control, holdsValue, initial, optionName, told } from "./controls.js";
-import { h, icon, raw } from "./dom.js";
+import { h, icon, isDrawn, raw } from "./dom.js";
 import { emoji, fromPoints } from "./emoji.js";
 import { link } from "./inline.js";
 import { withMenu } from "./menu.js";
@@ -80,5 +80,5 @@ export function imagePlaceholder(part, small) {
   return h("span", { class: small ? "image small" : "image", role: "img", "aria-label": `Image: ${label}` }, icon("image"), small ? null : h("span", { text: label }));
 }
 
-/** One emoji to react with. In: name and code points. */
-export const sign = (name, points) => emoji(name) ?? fromPoints(points);
+/** One emoji to react with, as a node or text. In: name and code points. */
+export const sign = (name, points) => (isDrawn(name) ? icon(name, 16) : emoji(name) ?? fromPoints(points));

@@ -65,7 +65,7 @@ function reactions(message, app) {
     const who = each.users.map((user) => store.name(user)).join(", ");
     return h("button", { type: "button", class: "reaction", "aria-pressed": String(mine), title: who, "aria-label": `${each.name.replaceAll("_", " ")}, ${each.count}: ${who}`,
       "data-focus": `reaction-${message.ts}-${each.name}`, "data-testid": `reaction-${each.name}`, disabled: !points, on: { click: () => react(message, app, each.name) } },
-      h("span", { "aria-hidden": "true", text: points ? sign(each.name, points) : `:${each.name}:` }), h("span", { "aria-hidden": "true", text: each.count }));
+      h("span", { class: "sign", "aria-hidden": "true" }, points ? sign(each.name, points) : `:${each.name}:`), h("span", { "aria-hidden": "true", text: each.count }));
   }));
 }
 

@@ -15,7 +15,7 @@ const leaves = (part, context) => part.elements.map((leaf) => styled(leaf, conte
 const parts = {
   rich_text_section: (part, context) => h("p", {}, leaves(part, context)),
   rich_text_quote: (part, context) => h("blockquote", {}, leaves(part, context)),
-  rich_text_preformatted: (part, context) => h("pre", {}, h("code", {}, leaves(part, context))),
+  rich_text_preformatted: (part, context) => h("pre", {}, h("code", {}, isDiff(part) ? diff(part.elements[0].text) : leaves(part, context))),
   rich_text_list: (part, context) => {
     const indent = Math.min(part.indent ?? 0, 5);
     const items = part.elements.map((item) => h("li", {}, item.type === "rich_text_section" ? leaves(item, context) : richText({ elements: [item] }, context)));
@@ -24,6 +24,22 @@ const parts = {
     return list;
   },
 };
+
+// A diff is known by its form, as the bot writes them; colours are all that depends on it.
+const FILE = /^--- [^\n]*\n\+\+\+ [^\n]*\n@@ /m;
+const EDIT = /^(?:[-+ ] [^\n]*|⋯)(?:\n(?:[-+ ] [^\n]*|⋯))*$/;
+const isDiff = ({ elements: [leaf, ...more] }) => leaf?.type === "text" && !more.length && (FILE.test(leaf.text) || (EDIT.test(leaf.text) && /^\+ /m.test(leaf.text)));
+
+const COLOURS = { "+": "came", "-": "went", "@": "where", "\\": "where", "⋯": "where" };
+
+function diff(text) {
+  let header = FILE.test(text); // and whatever is said before it
+  return text.split("\n").flatMap((line, number) => {
+    if (line.startsWith("@@ ")) header = false;
+    const kind = header ? /^(---|\+\+\+) /.test(line) && "where" : COLOURS[line[0]];
+    return [number ? "\n" : "", kind ? h("span", { class: `line ${kind}`, text: line }) : line];
+  });
+}
 
 function styled(leaf, context) {
   const node = kinds[leaf.type]?.(leaf, context) ?? `(${leaf.type})`;

@@ -17,14 +17,22 @@ export class Top {
 
   render() {
     const { store } = this.app;
-    const there = store.connections > 0;
-    rebuild(this.node, [store.hello.you, there, people(store)], () => [
+    const reached = this.app.socket.open;
+    const there = reached && store.connections > 0;
+    rebuild(this.node, [store.hello.you, reached, there, people(store)], () => [
       h("img", { src: "/page/icon.svg", alt: "", width: 26, height: 26 }),
       h("strong", { class: "team", text: store.hello.team }),
-      h("span", { class: there ? "presence there" : "presence", "data-testid": "bot-presence", title: there ? "" : "Start the bot: it goes on where it stopped." },
-        h("span", { class: "dot", "aria-hidden": "true" }), h("span", { text: there ? `${this.app.botName()} is running` : `${this.app.botName()} is not running` })),
+      reached && this.#presence(there),
+      h("span", { class: "gap" }),
       this.#switcher(),
-    ]);
+    ].filter(Boolean));
+  }
+
+  // Without the workspace nobody knows whether the bot runs; the bar below says what is the matter.
+  #presence(there) {
+    const words = there ? "is running" : "is not running";
+    return h("span", { class: there ? "presence there" : "presence", "data-testid": "bot-presence", title: there ? "" : "Start the bot: it goes on where it stopped." },
+      h("span", { class: "dot", "aria-hidden": "true" }), h("span", {}, h("span", { class: "wide-only", text: `${this.app.botName()} ` }), words));
   }
 
   #switcher() {
