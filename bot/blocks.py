@@ -15,8 +15,8 @@ from bot import ids, kit, limits, modals, words
 from bot.ids import Action
 from bot.kit import Block
 from bot.limits import escape
-from bot.mrkdwn import to_messages
-from bot.shown import Shown, on_card, one_line, shown_call, shown_change, shown_line
+from bot.mrkdwn import to_messages, to_plain
+from bot.shown import Shown, on_card, shown_call, shown_change, shown_gist, shown_line
 from bot.view import Answer, Card, Closed, Decided, Lapsed, Notice, Ran, Waiting
 from harness_core.hitl import Approve, Decision, Expired, Happened, Reject, Rerun, Skip
 from harness_core.types import Outcome
@@ -24,6 +24,7 @@ from harness_core.types import Outcome
 Message = dict[str, Any]
 
 _PERSON: Final = re.compile(r"[UW][A-Z0-9]{1,20}")
+_CODE: Final = re.compile(r"(?<![\w`])`([^`]+)`(?![\w`])")
 _LAST_DATE: Final = 4_000_000_000.0  # seconds since the epoch; beyond it Slack shows no date
 _OUTCOMES: Final[Mapping[Outcome, str]] = {
     "ok": "ran",
@@ -45,13 +46,13 @@ def card_message(card: Card) -> Message:
         blocks += [*_buttons(card, what), _footer(card)]
     else:
         blocks.append(_outcome(card))
-    return {"text": _line(card, what), "blocks": blocks, **QUIET}
+    return {"text": _line(card), "blocks": blocks, **QUIET}
 
 
 def answer_messages(answer: Answer) -> Sequence[Message]:
     """The agent's answer, in as many messages as it takes; never with blocks."""
     prefix = f"{person(answer.mention)} " if answer.mention else ""
-    return [{"text": text, **QUIET} for text in to_messages(answer.text, prefix=prefix)]
+    return [{"text": text, **QUIET} for text in to_messages(answer.text, prefix=prefix, people=answer.people)]
 
 
 def notice_message(notice: Notice) -> Message:
@@ -89,9 +90,9 @@ def _what(card: Card) -> Shown:
     return on_card(whole)
 
 
-def _line(card: Card, what: Shown) -> str:
+def _line(card: Card) -> str:
     """The one line that notifications and screen readers get: what the card says, escaped and masked."""
-    called = limits.clip_escaped(one_line(what.text, limits.LINE), limits.LINE)
+    called = limits.clip_escaped(shown_gist(card.task, card.approved_args, limits.LINE), limits.LINE)
     whom = f" for {person(card.task.requested_by)}" if card.task.requested_by else ""
     return f"{escape(_asked(card))}{whom} {called} · {_told(card)} · #{escape(card.task.short_id)}"
 
@@ -116,11 +117,17 @@ def _question(card: Card) -> Block:
 def _reasons(card: Card) -> list[Block]:
     """Why it asks, and what the agent says about it: labelled, in plain text, and short."""
     told = [("Sub-agent", card.task.agent, limits.TOOL_NAME, limits.TOOL_NAME * 6)]
-    told.append(("Asks because", card.task.comment, limits.REASON, limits.REASON_WEIGHT))
+    told.append(("Asks because", _quoted(card.task.comment), limits.REASON, limits.REASON_WEIGHT))
     if isinstance(card.state, Waiting):
-        told.append(("Agent says", card.agent_says, limits.AGENT_SAYS, limits.AGENT_SAYS_WEIGHT))
+        said = to_plain(card.agent_says[: limits.AGENT_SAYS * 10])  # no card has room for more
+        told.append(("Agent says", said, limits.AGENT_SAYS, limits.AGENT_SAYS_WEIGHT))
     lines = [f"{label}: {shown_line(text, most, heaviest)}" for label, text, most, heaviest in told if text.strip()]
     return [kit.context(*(kit.plain(text) for text in lines))] if lines else []
+
+
+def _quoted(text: str) -> str:
+    """A reason with quotation marks for backticks: plain text has no code. It is no Markdown, and may name `*.log`."""
+    return _CODE.sub(r"“\1”", text) if text.count("`") % 2 == 0 else text
 
 
 def _buttons(card: Card, what: Shown) -> list[Block]:

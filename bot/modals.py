@@ -14,7 +14,7 @@ from bot import ids, kit, limits, words
 from bot.ids import Action, Form
 from bot.kit import Block, View
 from bot.limits import pieces, weight
-from bot.shown import Shown, one_line, shown_args, shown_call, shown_line
+from bot.shown import Shown, shown_args, shown_call, shown_gist, shown_line
 from bot.view import Card, may_always
 
 _ROOM: Final = 4  # blocks of a modal beside the pieces of a text
@@ -131,7 +131,7 @@ def _text(whole: Shown) -> list[Block]:
 
 def _summary(card: Card) -> Block:
     """Which task the form is about, in one line."""
-    what = one_line(shown_call(card.task).text, limits.LINE)
+    what = shown_gist(card.task, None, limits.LINE)
     return kit.context(kit.plain(f"{_tool(card)} #{card.task.short_id}: {what}"))
 
 

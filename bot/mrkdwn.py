@@ -1,14 +1,14 @@
 """A model's Markdown as messages that Slack formats.  Pure.
 
-Everything is escaped before anything is formatted, so nothing the model writes can mention, broadcast or hide a link's
-host; e-mail addresses, `@scope/names` and addresses stay as they are. mrkdwn has no escape for `*`, `_` and `~`: at
-worst a word is bold that should not be.
+Everything is escaped before anything is formatted, so nothing the model writes can broadcast, hide a link's host, or
+mention anybody but those who take part; e-mail addresses, `@scope/names` and addresses stay as they are. mrkdwn has no
+escape for `*`, `_` and `~`: at worst a word is bold that should not be.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Final
 from urllib.parse import urlsplit
@@ -30,6 +30,10 @@ _HIDDEN: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f\u200b\u202a-\u202e\u2066-\u
 _ATOM: Final = re.compile(r"<[^<>\n]*>|&(?:amp|lt|gt);|.", re.DOTALL)
 _UNSAFE: Final = re.compile(r"[\s|<>\\]")  # in an address: ends the link, or is read differently by browsers
 _FENCE: Final = "```"
+# A member's id, bare or as a mention that was escaped; code and what is a link or date already come first, to be kept.
+_ID: Final = re.compile(
+    r"`[^`\n]*`|<[^<>\n]*>|&lt;@(?P<a>[UW][A-Z0-9]{2,20})&gt;|(?<![\w@/.:-])(?P<b>[UW][A-Z0-9]{2,20})(?![\w/@-])"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,16 +48,62 @@ class _Part:
         return f"{_FENCE}\n{self.text}\n{_FENCE}" if self.fenced else self.text
 
 
-def to_messages(text: str, *, prefix: str = "", most: int = limits.TEXT) -> Sequence[str]:
+def to_messages(
+    text: str, *, prefix: str = "", most: int = limits.TEXT, people: Set[str] = frozenset()
+) -> Sequence[str]:
     """Markdown as the texts of one or more messages of at most `most` characters each; none for no text.
 
     A fence that does not fit is closed and opened again. prefix: ours, in front of the first message, not escaped.
+    people: ids that are shown as the person's name, which mentions them; give those who take part, nobody else.
     """
     safe = _HIDDEN.sub("", mask(text.replace("\r\n", "\n"))).strip("\n")
-    parts = [part for part in _parts(_MARKDOWN.parse(safe)) if part.text.strip()]
+    parts = [_named(part, people) for part in _parts(_MARKDOWN.parse(safe)) if part.text.strip()]
     if not parts and safe.strip():  # nested too deeply, or marks alone: better as it is than not at all
         parts = [_Part(escape(safe))]
     return _packed(parts, prefix, most)
+
+
+def to_plain(text: str) -> str:
+    """Markdown as plain text, for where nothing is formatted: without marks, code in “”, links with their address.
+
+    Neither escaped nor masked.
+    """
+    said: list[str] = []
+    for token in _MARKDOWN.parse(text):
+        match token.type:
+            case "inline":
+                said.append("".join(_plainly(token.children or [])))
+            case "fence" | "code_block":
+                said.append(f"“{token.content.strip()}”")
+    return "\n".join(said) or text
+
+
+def _plainly(children: Sequence[Token]) -> Iterator[str]:
+    links: list[str] = []
+    for child in children:
+        match child.type:
+            case "code_inline":
+                yield f"“{child.content}”"
+            case "softbreak" | "hardbreak":
+                yield "\n"
+            case "image":
+                yield f"{child.content} ({child.attrs.get('src', '')})"
+            case "link_open":
+                links.append(str(child.attrs.get("href", "")))
+            case "link_close" if links:
+                yield f" ({links.pop()})"
+            case _:
+                yield child.content
+
+
+def _named(part: _Part, people: Set[str]) -> _Part:
+    """The part with the people that it names by id as Slack names them; not in code, and not in a link."""
+
+    def name(found: re.Match[str]) -> str:
+        who = found["a"] or found["b"]
+        return f"<@{who}>" if who in people else found[0]
+
+    return part if part.fenced or not people else replace(part, text=_ID.sub(name, part.text))
 
 
 # -- from Markdown -----------------------------------------------------------------------------------------------------

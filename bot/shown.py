@@ -29,6 +29,7 @@ _SELECTOR: Final = re.compile("(.?)\ufe0f", re.DOTALL)
 _PADDING: Final = re.compile(rf"[ \t]{{{PADDING},}}")
 _EMPTY: Final = re.compile(rf"\n(?:[ \t]*\n){{{EMPTY_LINES},}}")
 _PLAIN: Final = re.compile(r"[ -~\t\n]*")
+_DIFF: Final = re.compile(r"--- [^\n]*\n\+\+\+ b/(?P<path>[^\n]*)\n(?=@@ )")
 _KEY: Final = re.compile(r"[A-Za-z0-9_.-]{1,60}")
 _LITERAL: Final = re.compile(r'\s.*|.*\s|[-+0-9."\[{].*|true|false|null|', re.DOTALL)
 
@@ -120,10 +121,23 @@ def _hides_lines(value: Any) -> bool:
 
 
 def shown_change(before: Args, after: Args) -> Shown:
-    """What an edit made of the arguments, as a diff."""
+    """What an edit made of the arguments: lines that went (-) and that came (+), among the three around them."""
     old, new = shown_args(before), shown_args(after)
-    lines = difflib.unified_diff(old.text.splitlines(), new.text.splitlines(), "proposed", "approved", lineterm="", n=3)
-    return Shown("\n".join(lines) or new.text, old.masked or new.masked, old.disguised or new.disguised)
+    lines = list(difflib.unified_diff(old.text.split("\n"), new.text.split("\n"), lineterm="", n=3))
+    drawn = ["⋯" if line.startswith("@@") else f"{line[:1]} {line[1:]}" for line in lines[3:]]  # without its header
+    return Shown("\n".join(drawn) or new.text, old.masked or new.masked, old.disguised or new.disguised)
+
+
+def shown_gist(task: HITLTask, edited: Args | None, most: int) -> str:
+    """What a task would do in one line, for notifications: a diff as its file and how much of it changes."""
+    if edited is not None:
+        return one_line(shown_args(edited).text, most)
+    if found := _DIFF.match(task.preview):
+        lines = task.preview[found.end() :].split("\n")
+        came, went = (sum(line.startswith(sign) for line in lines) for sign in "+-")
+        more = " and more" if any(line.startswith("[") for line in lines) else ""  # no line of a diff; it was cut
+        return f"{shown_line(found['path'], most - 40)}, +{came} −{went}{more}"
+    return one_line(shown_call(task).text, most)
 
 
 def visible(text: str) -> str:

@@ -142,7 +142,7 @@ class _Teller:
         """
         if self._last and self._last.text.strip() and not self._last.calls:
             post = f"said:{self._last.seq}"
-            self._says[post], self._since[post] = Answer(mask(self._last.text)), self._last.seq or 0
+            self._says[post], self._since[post] = self._answer(self._last.text), self._last.seq or 0
         self._last = None
 
     def _ended(self, fact: RunEnd) -> None:
@@ -163,13 +163,18 @@ class _Teller:
         mention = asker.by if asker and late else ""
         match fact.status:
             case "completed":
-                return Answer(mask(fact.answer) or "_(no answer)_", mention)
+                return self._answer(fact.answer or "_(no answer)_", mention)
             case "rejected":
                 return self._rejection()
             case "stopped" if self._stop:
                 return Notice("stopped this run.", self._stop.by)
             case _:
-                return Answer(mask(fact.answer), mention)
+                return self._answer(fact.answer, mention)
+
+    def _answer(self, text: str, mention: str = "") -> Answer:
+        asked = {prompt.by for prompt in self._prompts.values()}
+        decided = {one.submitted.by for one in self._asked.values() if one.submitted}
+        return Answer(mask(text), mention, frozenset(asked | decided))
 
     def _rejection(self) -> Notice:
         """Who ended the run, and why."""

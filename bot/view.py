@@ -101,10 +101,14 @@ class Card:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the agent says at the end. mention: whom to notify, because the answer came late; "" for nobody."""
+    """What the agent says at the end. mention: whom to notify, because the answer came late; "" for nobody.
+
+    people: who took part, by id. The agent may name them; it was told who asked and who decided.
+    """
 
     text: str
     mention: str = ""
+    people: Set[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,18 @@ Each text says what happened, who decided, and whether anything ran; the model m
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterable
+from typing import Final
 
 from harness_core.events import HITLSubmitted, ToolCallEnd
 from harness_core.hitl import Expired, Happened, Reject, Skip, TaskKind
 from harness_core.types import Args, Outcome, ToolCall, canonical
 
+_EDITED: Final = re.compile(
+    r"\[(?P<by>[^\n]*?) changed the arguments before approving; it was run with (?P<args>\{[^\n]*\})\]\n"
+)
 UNCHECKED = "The tool failed to check these arguments, so the call was not run."
 
 
@@ -90,6 +96,18 @@ def _said(comment: str | None) -> str:
 def edited_note(by: str, args: Args) -> str:
     """The line that tells the model which arguments an edited call was run with."""
     return f"[{who(by)} changed the arguments before approving; it was run with {canonical(args)}]\n"
+
+
+def read_edited_note(content: str) -> tuple[str, Args, str] | None:
+    """(who, the arguments it was run with, the rest) of a result that begins with an edited_note; None for others."""
+    found = _EDITED.match(content)
+    if found is None:
+        return None
+    try:
+        args = json.loads(found["args"])
+    except (ValueError, RecursionError):  # somebody else's text that only looks like ours
+        return None
+    return (found["by"], args, content[found.end() :]) if isinstance(args, dict) else None
 
 
 def denied(call: ToolCall, reason: str) -> ToolCallEnd:

@@ -8,10 +8,11 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from harness_core.ports import ModelReply, ModelRequest, ProposedCall, TextDelta, ToolSpec
+from harness_core.results import read_edited_note
 from harness_core.types import Args, Deadline, Message, ToolCall, Usage
 
 MOST_CALLS: Final = 20  # of one message: a page of "ls" lines shall not become a page of calls
@@ -382,11 +383,15 @@ def _results(messages: Sequence[Message], fresh: Sequence[Message]) -> list[str]
 
 
 def _relayed(call: ToolCall | None, content: str) -> str:
+    heads = [_called(call)]
+    if call and (edited := read_edited_note(content)):
+        by, args, content = edited
+        heads = [_called(replace(call, args=args)), f"> {by} changed this before approving it."]
     lines = _bounded(content.rstrip("\n").split("\n") if content.strip() else ["(no output)"])
     if _TOLD.match(content) and len(lines) < 4:
-        return "\n".join([_called(call), *(f"> {line}" for line in lines)])
+        return "\n".join([*heads, *(f"> {line}" for line in lines)])
     fence = _ticks("\n".join(lines), 3)
-    return "\n".join([_called(call), fence, *lines, fence])
+    return "\n".join([*heads, fence, *lines, fence])
 
 
 def _bounded(lines: list[str]) -> list[str]:

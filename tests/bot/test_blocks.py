@@ -123,6 +123,15 @@ def check_message(message: dict[str, Any]) -> None:
     check_text({"type": "mrkdwn", "text": message["text"]}, 1_500)
     assert "\n" not in message["text"]
     assert (message["unfurl_links"], message["unfurl_media"]) == (False, False)
+
+
+def test_an_answer_names_who_took_part_and_mentions_nobody_else():
+    said = "Rejected by U0ANN, not U0BEN <@U0BEN>, says <@U0ANN>. `U0ANN` https://x.io/U0ANN\n\n```\nU0ANN\n```"
+    [message] = blocks.answer_messages(Answer(said, people=frozenset({"U0ANN"})))
+
+    assert message["text"] == (
+        "Rejected by <@U0ANN>, not U0BEN &lt;@U0BEN&gt;, says <@U0ANN>. `U0ANN` https://x.io/U0ANN\n```\nU0ANN\n```"
+    )
     json.dumps(message, ensure_ascii=False).encode()  # nothing that UTF-8 cannot hold
 
 
@@ -169,6 +178,23 @@ def test_the_notification_says_the_same_in_one_line():
     assert text == (
         f"Run a shell command? for <@U0ANN> echo &lt;!channel&gt; ls · waits for a decision · #{card().task.short_id}"
     )
+
+
+def test_what_the_agent_says_and_why_a_card_asks_have_no_marks_of_markdown():
+    says = "I **must** run `date > x`.\n\n- see [the docs](https://evil.io/x)\n\n```\n*all* of it\n```"
+    message = blocks.card_message(card(agent_says=says, comment="the part `rm *.log *.txt` is not known"))
+
+    [reasons] = [block for block in message["blocks"] if block["type"] == "context"][:1]
+    assert [one["text"] for one in reasons["elements"]] == [
+        "Asks because: the part “rm *.log *.txt” is not known",
+        "Agent says: I must run “date > x”. see the docs (https://evil.io/x) “*all* of it”",
+    ]
+    assert {one["type"] for one in reasons["elements"]} == {"plain_text"}
+
+
+@pytest.mark.parametrize("reason", ["a ` alone", "an `echo `date`` within", "it is ``two``"])
+def test_a_reason_whose_backticks_are_no_pairs_stays_as_it_is(reason: str):
+    assert f"Asks because: {reason}" in texts(blocks.card_message(card(comment=reason)))
 
 
 def test_a_button_holds_the_task_and_nothing_else():
@@ -310,7 +336,8 @@ def test_what_a_person_or_a_rule_said_is_shown_as_plain_text():
 def test_an_edited_card_shows_what_was_changed():
     message = blocks.card_message(card(state=decided(Approve()), approved_args={"command": "git push --dry-run"}))
 
-    assert f"-{LINE}\n+git push --dry-run" in preformatted(message)
+    assert preformatted(message) == f"- {LINE}\n+ git push --dry-run"
+    assert "git push --dry-run · Approved with changes by <@U0ADA>" in message["text"]
     assert message["blocks"][-1]["elements"][0]["text"].startswith("Approved with changes by <@U0ADA>")
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bot import limits
 from bot.ids import TaskRef, block_id, card_named, metadata, metadata_of, ref_of, thread_of, typed_ref
-from bot.shown import Shown, cut, shown_args, shown_call, shown_change, visible
+from bot.shown import Shown, cut, shown_args, shown_call, shown_change, shown_gist, visible
 from bot.view import Card, may_always
 from harness_core.hitl import HITLTask, fingerprint
 
@@ -95,7 +95,42 @@ def test_disguise_and_secrets_are_noticed():
 def test_an_edit_is_shown_as_what_it_changed():
     shown = shown_change({"command": "rm -rf /tmp/x"}, {"command": "rm -r /tmp/x"})
 
-    assert "-rm -rf /tmp/x\n+rm -r /tmp/x" in shown.text
+    assert shown.text == "- rm -rf /tmp/x\n+ rm -r /tmp/x"
+
+
+def test_of_a_long_edited_text_the_changed_stretches_are_shown():
+    lines = [f"line {n}" for n in range(30)]
+    shown = shown_change({"command": "\n".join(lines)}, {"command": "\n".join(["first", *lines[1:29], "last"])})
+
+    assert shown.text.startswith("- line 0\n+ first\n  line 1\n")
+    assert shown.text.endswith("  line 28\n- line 29\n+ last")
+    assert "\n⋯\n" in shown.text
+    assert "line 15" not in shown.text
+
+
+@pytest.mark.parametrize(
+    ("preview", "gist"),
+    [
+        ("--- a/plan.md\n+++ b/plan.md\n@@ -1,2 +1,2 @@\n-one\n-two\n+three\n", "plan.md, +1 −2"),
+        ("--- /dev/null\n+++ b/new.md\n@@ -0,0 +1,1 @@\n+x\n\\ No newline at end of file\n", "new.md, +1 −0"),
+        (
+            "--- a/b\n+++ b/b\n@@ -1 +1 @@\n+x\n[… 9 more characters of this diff are not shown …]\n",
+            "b, +1 −0 and more",
+        ),
+        ("--- a/b\u202ec\n+++ b/b\u202ec\n@@ -1 +1 @@\n-x\n", "b⟨U+202E⟩c, +0 −1"),
+        ("what it would do\nline by line", "path: plan.md what it would do line by line"),
+    ],
+)
+def test_a_diff_is_told_in_one_line_as_its_file_and_its_size(preview: str, gist: str):
+    task = HITLTask("c1", "edit", {"path": "plan.md"}, "", fingerprint="f" * 64, preview=preview)
+
+    assert shown_gist(task, None, 300) == gist
+
+
+def test_what_was_edited_is_told_in_one_line_as_it_was_approved():
+    task = HITLTask("c1", "bash", {"command": "ls"}, "", fingerprint="f" * 64)
+
+    assert shown_gist(task, {"command": "ls\n-l"}, 300) == "ls -l"
 
 
 # -- cutting -----------------------------------------------------------------------------------------------------------

@@ -92,11 +92,15 @@ async def test_two_commands_in_one_message_one_approved_and_one_edited(stage: St
     await expect(pane).to_contain_text("1 decided · nothing runs until all are decided")
     assert tool.runs == []
     await press(cards(pane).first, "edit")
-    await page.get_by_test_id("field-arg:0").locator("input, textarea").fill("two --dry-run")
+    field = page.get_by_test_id("field-arg:0").locator("textarea")
+    assert "mono" in (await field.evaluate("it => getComputedStyle(it).fontFamily")).lower()
+    assert await field.get_attribute("autocorrect") == "off"  # a phone would put in curly quotes
+    await field.fill("two --dry-run")
     await submit(page)
 
     await expect(pane).to_contain_text("Both are done.")
-    await expect(pane).to_contain_text("+two --dry-run")
+    await expect(pane.locator(".went")).to_have_text("- two")
+    await expect(pane.locator(".came")).to_have_text("+ two --dry-run")
     await expect(cards(pane)).to_have_count(0)
     assert tool.runs == [{"command": "one"}, {"command": "two --dry-run"}]
     assert "ran two --dry-run" in model.requests[-1].messages[-1].content
