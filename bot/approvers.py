@@ -62,6 +62,20 @@ class Access:
         return person in self.admins or person in self.approvers - {REQUESTER}
 
 
+@dataclass(frozen=True, slots=True)
+class Who:
+    """A person at a place, under the settings of now."""
+
+    person: Person | None
+    place: Place | None
+    access: Access
+
+    @property
+    def decides(self) -> bool:
+        """Whether this person decides whatever anybody began."""
+        return self.person is not None and self.access.decides(self.person.id)
+
+
 def person_of(user: object, us: Identity) -> Person | None:
     """The `user` of users.info. None if what we must know is not there: then nothing may be done for them."""
     if not isinstance(user, Mapping):

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Final
 
 from bot import approvers, words
-from bot.approvers import REQUESTER, Access, Person, Place
+from bot.approvers import REQUESTER, Who
 from bot.facts import ApprovalsSwitched, ApproverChanged, ChannelSwitched, Paused, SensitiveChanged
 from bot.heard import Configure
 from bot.ids import thread_of
+from bot.rule_commands import RuleCommands
 from bot.settings import EVERYWHERE, OFF_SECONDS, SettingsBook
 from bot.shown import shown_line
 from harness_core.engine import HarnessEngine
@@ -22,25 +22,12 @@ MOST_SEARCHED: Final = 200  # threads that are looked through for what waits, th
 _PERSON: Final = re.compile(r"<@([UW][A-Z0-9]{2,20})(?:\|[^>]*)?>|@?([UW][A-Z0-9]{2,20})")
 
 
-@dataclass(frozen=True, slots=True)
-class Who:
-    """A person at a place, under the settings of now."""
-
-    person: Person | None
-    place: Place | None
-    access: Access
-
-    @property
-    def decides(self) -> bool:
-        """Whether this person decides whatever anybody began."""
-        return self.person is not None and self.access.decides(self.person.id)
-
-
 class Commands:
     """Carries out what somebody may configure. Every answer is private; every change is stored with who and when."""
 
     def __init__(self, engine: HarnessEngine, settings: SettingsBook) -> None:
         self._engine, self._settings = engine, settings
+        self._rules = RuleCommands(engine, settings)
 
     async def carry_out(self, command: Configure, who: Who) -> str:
         """The private answer. Raises StoreError."""
@@ -53,6 +40,14 @@ class Commands:
                 return await self._status(command, who)
             case "pending":
                 return await self._pending(command, who)
+            case "allow" | "ask" | "deny" as effect:
+                return await self._rules.make(effect, command, who)
+            case "rules":
+                return await self._rules.rules(command, who)
+            case "revoke":
+                return await self._rules.revoke(command, who)
+            case "why":
+                return await self._rules.why(command, who)
             case "allowed":
                 return await self._allowed(command, who)
             case "help":
@@ -160,25 +155,21 @@ class Commands:
         """List the rules of this channel's threads, or take one back."""
         if refusal := approvers.may_speak(who.person, who.place, who.access):
             return refusal.why
-        kept = standing(await self._engine.store.find("RuleChanged", self._threads(command)))
+        channel, by = command.origin.channel, command.origin.user
         match command.rest.split():
             case [] | ["list"]:
-                return listed([fact for rules in kept.values() for fact in rules.values()])
-            case ["revoke", rule_id]:
+                return listed(await self._rules.of_threads(channel))
+            case ["revoke", name]:
                 if not who.decides:
                     return words.NOT_AN_APPROVER
-                return await self._revoke(kept, rule_id.lstrip("#").lower(), command.origin.user)
+                rule_id = name.lstrip("#").lower()
+                threads = await self._rules.revoke_in_threads(rule_id, channel, by, "/harness allowed revoke")
+                return words.revoked(rule_id, threads)
             case _:
                 return words.ALLOWED_USAGE
 
     def _threads(self, command: Configure) -> str:
         return f"slack:{self._settings.home}:{command.origin.channel}:"
-
-    async def _revoke(self, kept: Mapping[str, Mapping[str, RuleChanged]], rule_id: str, by: str) -> str:
-        found = [(session_id, rules[rule_id]) for session_id, rules in kept.items() if rule_id in rules]
-        for session_id, fact in found:
-            await self._engine.change_rule(session_id, fact.rule, add=False, by=by, why="/harness allowed revoke")
-        return words.revoked(rule_id, len(found))
 
 
 def _named(word: str) -> str:
@@ -187,17 +178,6 @@ def _named(word: str) -> str:
         return REQUESTER
     found = _PERSON.fullmatch(word)
     return (found[1] or found[2]) if found else ""
-
-
-def standing(facts: Sequence[Event]) -> Mapping[str, Mapping[str, RuleChanged]]:
-    """The rules that are in force, by session and id, from all changes in order."""
-    kept: dict[str, dict[str, RuleChanged]] = {}
-    for fact in facts:
-        if isinstance(fact, RuleChanged) and fact.change == "added":
-            kept.setdefault(fact.session_id, {})[fact.rule.id] = fact
-        elif isinstance(fact, RuleChanged):
-            kept.get(fact.session_id, {}).pop(fact.rule.id, None)
-    return kept
 
 
 def listed(rules: Sequence[RuleChanged]) -> str:

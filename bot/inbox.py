@@ -10,9 +10,9 @@ from typing import Any, Final
 from weakref import WeakValueDictionary
 
 from bot import approvers, edits, ids, modals, words
-from bot.approvers import Refusal
+from bot.approvers import Refusal, Who
 from bot.blocks import may_approve_by_word, shown_whole
-from bot.commands import Commands, Who
+from bot.commands import Commands
 from bot.facts import Posted, show
 from bot.heard import Amend, Configure, Decide, Edit, Ignore, Inbound, OpenModal, Origin, Prompt, Status, Stop
 from bot.ids import TaskRef, thread_of

@@ -62,7 +62,9 @@ Anywhere: `/harness on` · `/harness off` · `/harness status` · `/harness clai
 What asks: `/harness sensitive list|add TOOL|remove TOOL [--workspace]` · `/harness pending`
 Who decides: `/harness approvers list|add @somebody|remove @somebody`
 In need: `/harness hitl off REASON|on [--workspace]` · `/harness pause` · `/harness resume`
-What always runs: `/harness allowed list` · `/harness allowed revoke ID`"""
+Rules: `/harness allow|ask|deny TOOL [PATTERN] [--workspace] [--for 8h] [-- why]` · `/harness rules` · \
+`/harness revoke ID` · `/harness why TOOL ARGUMENTS`
+What always runs in a thread: `/harness allowed list` · `/harness allowed revoke ID`"""
 
 # -- commands ----------------------------------------------------------------------------------------------------------
 

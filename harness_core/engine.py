@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from harness_core.background import Background
-from harness_core.errors import ConfigError
+from harness_core.errors import ConfigError, InvalidArguments
 from harness_core.events import Event, PromptAmended, Prompted, RuleChanged, RunEnd, StopRequested
 from harness_core.handle import AgentSession
 from harness_core.interceptors.compression import ContextCompressionInterceptor
@@ -27,13 +27,14 @@ from harness_core.parts import (
     practice_model,
     tools_by_name,
 )
+from harness_core.permissions.judge import Judgement, judge
 from harness_core.permissions.rule import PermissionRule
 from harness_core.policies import Policies
 from harness_core.ports import ChatModel, Clock, SessionStore, TokenCounter, Tool, ToolContext, ToolSpec
 from harness_core.serving import Serving
 from harness_core.session import Trace
 from harness_core.steps import Policy
-from harness_core.types import Args, Deadline, Inspection
+from harness_core.types import Args, Deadline, Inspection, ToolCall, same
 
 log = logging.getLogger(__name__)
 
@@ -266,6 +267,18 @@ class HarnessEngine:
         deadline = Deadline(self.clock.monotonic() + 15.0)
         context = ToolContext(session_id, "", self.workspace_of(session_id), deadline, self.clock)
         return await self._tools[tool].inspect(args, context)
+
+    async def judge(self, session: AgentSession | str, tool: str, args: Args) -> Judgement:
+        """What the gate says of a call in this session, now. Nothing runs and nothing is stored.
+
+        Raises InvalidArguments for a call that could not work, and KeyError for a tool that is not there.
+        """
+        session_id, call = _id(session), ToolCall("judged", tool, args)
+        if problem := self._tools[tool].check(args):
+            raise InvalidArguments(problem)
+        found = await self.inspect(session_id, tool, args)
+        gate = (await self.policy(session_id)).gate
+        return judge(gate, await self.trace(session_id), call, lambda given: found if same(given, args) else None)
 
     # -- life ----------------------------------------------------------------------------------------------------------
 

@@ -40,18 +40,21 @@ FLOORS: Final = (
     Floor("bot: a Slack in this process, for app alone", "bot.local.*"),
     Floor(
         "bot: what reacts",
-        "bot.listeners.* bot.inbox bot.commands bot.presenter bot.drafts bot.moods bot.threads bot.web",
+        "bot.listeners.* bot.inbox bot.commands bot.rule_commands bot.presenter bot.drafts bot.moods "
+        "bot.threads bot.web",
     ),
     Floor("bot: people and settings as they are now", "bot.people bot.settings bot.check bot.folders bot.policy"),
     Floor("bot: what talks to Slack, and to the log", "bot.slack_api bot.pace bot.chronicle bot.logs"),
     Floor("bot: what was shown", "bot.posts bot.facts", pure=True),
     Floor(
         "bot: payloads in, pictures out",
-        "bot.inbound bot.story bot.blocks bot.modals bot.edits bot.timeline",
+        "bot.inbound bot.story bot.blocks bot.modals bot.edits bot.rule_asked bot.timeline",
         pure=True,
     ),
     Floor(
-        "bot: cards, people, settings", "bot.view bot.shown bot.mrkdwn bot.heard bot.approvers bot.config", pure=True
+        "bot: cards, people, settings",
+        "bot.view bot.shown bot.mrkdwn bot.heard bot.approvers bot.config bot.rule_words",
+        pure=True,
     ),
     Floor("bot: words and numbers", "bot bot.sessions bot.words bot.kit bot.ids bot.typed bot.limits", pure=True),
     Floor("core: public names, and what tests of others need", "harness_core harness_core.testing"),
@@ -109,8 +112,9 @@ FOR_TYPES: Final = {
 PUBLIC: Final = words(
     "harness_core harness_core.engine harness_core.errors harness_core.events harness_core.guards "
     "harness_core.handle harness_core.hitl harness_core.hooks harness_core.masking harness_core.options "
-    "harness_core.parts harness_core.permissions.cases harness_core.permissions.rule harness_core.policy_file "
-    "harness_core.ports harness_core.session harness_core.steps harness_core.types"
+    "harness_core.parts harness_core.permissions.against harness_core.permissions.cases "
+    "harness_core.permissions.offer harness_core.permissions.rule harness_core.permissions.sound "
+    "harness_core.policy_file harness_core.ports harness_core.session harness_core.steps harness_core.types"
 )
 # Who puts the parts together, or plays with the whole; and what only those may know.
 PARTS: Final = words(

@@ -5,15 +5,18 @@ A prefix is shown as it is stored. It is never offered for what runs other progr
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Mapping
 from typing import Final
 
+from harness_core.permissions.against import names
 from harness_core.permissions.flags import Refused
 from harness_core.permissions.paths import World
-from harness_core.permissions.patterns import covered, escaped
+from harness_core.permissions.patterns import covered, escaped, exact_text, words_of
 from harness_core.permissions.reach import beyond
 from harness_core.permissions.readonly import look
+from harness_core.permissions.rule import PermissionRule
 from harness_core.permissions.shell import Command, read
 from harness_core.permissions.subjects import KINDS, paths_of, subject_of
 from harness_core.permissions.text import listed
@@ -26,10 +29,13 @@ _DEPTH: Final[Mapping[str, int]] = {
     "kubectl": 2, "cargo": 2, "go": 2, "make": 2, "gh": 3, "systemctl": 2, "terraform": 2, "helm": 2, "dotnet": 2,
     "mvn": 2, "just": 2, "task": 2,
 }  # fmt: skip
-_NEVER: Final = listed(
-    "python python2 python3 pypy pypy3 node deno bun ruby perl php lua luajit tclsh wish Rscript R julia java scala "
-    "groovy swift osascript ghci erl elixir iex guile sbcl awk gawk mawk sed ed ex vi vim nvim emacs nano less more "
-    "man bc m4 gnuplot sqlite3 psql mysql mongosh redis-cli duckdb gdb lldb npx uvx bunx pipx uv poetry pnpm yarn "
+_INTERPRETERS: Final = listed(
+    "python pypy node deno bun ruby perl php lua luajit tclsh wish Rscript R julia java scala groovy swift osascript "
+    "ghci erl elixir iex guile sbcl awk gawk mawk ed ex vi vim nvim emacs gdb lldb npx uvx bunx pipx"
+)
+_NEVER: Final = _INTERPRETERS | listed(
+    "python2 python3 pypy3 sed nano less more man bc m4 gnuplot sqlite3 psql mysql mongosh redis-cli duckdb uv poetry "
+    "pnpm yarn "
     "pipenv hatch rye bundle mise asdf direnv pip pip3 gem cpan apt apt-get brew curl wget http https xh nc ncat "
     "netcat socat telnet ftp sftp scp ssh rsync rclone aria2c lynx w3m dig nslookup host ping whois mail sendmail aws "
     "gcloud az bq doctl heroku vercel vault op pass gpg openssl rm rmdir mv dd shred mkfs truncate chmod chown chgrp "
@@ -76,6 +82,34 @@ def offer_prefixes(command: str, world: World) -> tuple[str, ...]:
             return ()
         found[pattern] = None
     return tuple(found)
+
+
+def lets_anything(rule: PermissionRule) -> str:
+    """Why an allow rule comes to allowing whatever a model thinks of; "" if it does not."""
+    if rule.effect != "allow" or rule.arguments is not None or not names(rule, "bash"):
+        return ""
+    if rule.pattern is None:
+        return "it would let every command run"
+    if exact_text(rule.pattern) is not None:
+        return ""
+    name = posixpath.basename(next(iter(words_of(rule.pattern).words), ""))
+    unnumbered = re.sub(r"[0-9][0-9.]*$", "", name)
+    if unnumbered in _INTERPRETERS or (runs_another(name) and name not in _DEPTH):
+        return f"{name} runs whatever it is given"
+    return ""
+
+
+def wider_than_offered(rule: PermissionRule) -> str:
+    """What somebody who makes an allow rule for commands should know of its reach; "" for what would be offered."""
+    if rule.effect != "allow" or not rule.pattern or not names(rule, "bash") or exact_text(rule.pattern) is not None:
+        return ""
+    name, *rest = words_of(rule.pattern).words
+    depth = _DEPTH.get(f"{name} {rest[0]}" if rest else name, _DEPTH.get(name, 1))
+    if len(rest) + 1 < depth:
+        return f"it covers every verb of {name}"
+    if name in _NEVER or (depth > 1 and rest[depth - 2] in _NEVER_VERBS):
+        return f"{' '.join((name, *rest[: depth - 1]))} can do much harm, or send out what it reads"
+    return ""
 
 
 def _reads(part: Command, world: World, *, first: bool) -> bool:

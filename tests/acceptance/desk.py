@@ -39,10 +39,11 @@ class Desk:
         *,
         admins: frozenset[str] = frozenset(),
         approvers: frozenset[str] = frozenset(),
+        policy: Path | None = None,
         **parts: Any,
     ) -> None:
         self._parts = Parts(model=model, tools=[*tools, "hitl"], **parts)
-        self._settings = Settings(data=folder, local_port=0, admins=admins, approvers=approvers)
+        self._settings = Settings(data=folder, local_port=0, admins=admins, approvers=approvers, policy=policy)
         self.local = self._workplace()
 
     def _workplace(self) -> LocalBot:

@@ -17,9 +17,9 @@ def look() -> RecordingTool:
 
 async def command(desk: Desk, text: str, user: str = people.ADA, channel: str = CHANNEL) -> str:
     """The private answer to a command."""
-    before = len(desk.slack.ephemerals(user))
+    before = len(desk.slack.ephemerals(user, channel))
     await desk.slack.command(user, channel, "/harness", text)
-    return str((await desk.slack.wait_for(lambda _: desk.slack.ephemerals(user)[before:]))[0]["text"])
+    return str((await desk.slack.wait_for(lambda _: desk.slack.ephemerals(user, channel)[before:]))[0]["text"])
 
 
 async def test_a_tool_marked_sensitive_asks_in_this_channel_alone(tmp_path: Path) -> None:

@@ -1,0 +1,184 @@
+"""What the bot says of rules.  Pure; everything untrusted in it is masked, made visible and escaped here."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from bot.limits import escape
+from bot.shown import shown_line
+from harness_core.permissions.rule import Effect, PermissionRule
+
+RuleScope = Literal["file", "workspace", "channel", "thread"]
+
+_PATTERN: Final = 200  # characters of a pattern or of a reason in a list
+_NAME: Final = 60  # characters of a tool's name
+_ORDER: Final[Sequence[Effect]] = ("deny", "ask", "allow")  # in lists: what weighs most comes first
+_DONE: Final = {"allow": "Allowed", "ask": "Always asks", "deny": "Denied"}
+_WHERE: Final = {"workspace": "everywhere", "channel": "in this channel"}
+_SPOKE: Final = {
+    "hook": "a hook",
+    "deny rule": "a deny rule",
+    "ask rule": "an ask rule",
+    "allow rule": "an allow rule",
+    "strategy": "the tool is marked sensitive, or has a strategy",
+    "default": "no rule speaks, so the default holds",
+}
+
+ACCENT: Final = "The pattern begins with a grave accent, and none ends it."
+NO_RULES: Final = "No rules hold here: what only reads runs, everything else asks."
+RULES: Final = "These rules hold here. Deny goes before ask, ask before allow:"
+REVOKE_USAGE: Final = "Type `/harness revoke ID`; `/harness rules` shows the ids."
+WHY_USAGE: Final = (
+    "Type `/harness why TOOL ARGUMENTS`, with the arguments as JSON, or a command, a path or an address as it is: "
+    "`/harness why bash git push origin`."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A rule that holds here, as people see it. by: an id of Slack's, or whatever the file says. at, until: seconds
+    since the epoch; at is 0.0 where it is not known. thread_ts: of the one thread that it holds in.
+    """
+
+    rule: PermissionRule
+    scope: RuleScope
+    by: str = ""
+    at: float = 0.0
+    why: str = ""
+    until: float | None = None
+    thread_ts: str = ""
+
+
+def usage(effect: Effect) -> str:
+    """How a rule is typed."""
+    return (
+        f"Type `/harness {effect} TOOL PATTERN`, as in `/harness {effect} bash npm test *`. Behind it may stand "
+        "`--workspace` (else it holds in this channel), `--for 8h`, and `-- why`. A pattern that holds such words "
+        "is put between grave accents; without one it means any arguments."
+    )
+
+
+def typography(found: Sequence[str]) -> str:
+    """The pattern holds what a phone makes of quotes and dashes."""
+    return (
+        f"No rule was made: it holds {' and '.join(found)}, which phones put in by themselves. Type plain ones, or put "
+        "the pattern between grave accents if you mean it."
+    )
+
+
+def never_matches(rule: PermissionRule, fault: str) -> str:
+    """A rule that would never match."""
+    return f"No rule was made. {named(rule)} would never match: {escape(fault)}."
+
+
+def too_wide(rule: PermissionRule, why: str) -> str:
+    """A rule that is not made by a command."""
+    return (
+        f"No rule was made. {named(rule)} is as good as no approvals at all: {escape(why)}. If you mean it, put it "
+        "into the policy file, where it is reviewed."
+    )
+
+
+def named(rule: PermissionRule) -> str:
+    """A rule as a piece of a sentence: `allow` bash `npm test *`."""
+    return f"`{rule.effect}` {_subject(rule)}"
+
+
+def made(rule: PermissionRule, *, everywhere: bool, until: float | None, caution: str, beaten: str) -> str:
+    """A rule was made. caution: what is wide about it. beaten: the id of a rule that goes before it."""
+    where = _WHERE["workspace" if everywhere else "channel"]
+    lines = [f"{_DONE[rule.effect]} {where}{_until(until)}: {_subject(rule)} (`#{rule.id}`). It counts from now on."]
+    if caution:
+        lines.append(f"Mind that {escape(caution)}.")
+    if beaten:
+        lines.append(f"It has no effect while `#{beaten}` stands, which goes before it.")
+    return "\n".join(lines)
+
+
+def rules_here(rules: Collection[Listed], most: int, fault: str) -> str:
+    """All rules that hold in a place, one a line. fault: why the policy file cannot be used as it is now."""
+    lines = [_line(one) for one in sorted(rules, key=lambda one: (_ORDER.index(one.rule.effect), -one.at))]
+    if len(lines) > most:
+        lines[most:] = [f"… and {len(lines) - most} more"]
+    lines = [RULES, *lines] if lines else [NO_RULES]
+    if fault:
+        lines.append(f"The policy file was changed and cannot be used, so what it said before holds: {_code(fault)}")
+    return "\n".join(lines)
+
+
+def _line(one: Listed) -> str:
+    file = "the policy file" + (f", {_plain(one.by)}" if one.by else "")
+    where = {"file": file, "thread": _thread(one.thread_ts)}.get(one.scope) or _WHERE[one.scope]
+    by = f", by <@{one.by}>{_moment(one.at)}" if one.by and one.scope != "file" else ""
+    why = f": {_plain(one.why)}" if one.why else ""
+    return f"• `#{one.rule.id}` *{one.rule.effect}* {_subject(one.rule)} · {where}{by}{_until(one.until)}{why}"
+
+
+def revoked(rule: PermissionRule, scope: RuleScope, threads: int = 0) -> str:
+    """A rule was taken back."""
+    where = f"in {threads} thread{'' if threads == 1 else 's'}" if scope == "thread" else _WHERE[scope]
+    return f"Taken back {where}: {named(rule)}. It counts no more from now on."
+
+
+def no_such_rule(rule_id: str) -> str:
+    """No rule has this id."""
+    return f"No rule `#{escape(rule_id[:12])}` holds here. `/harness rules` shows those that do."
+
+
+def in_the_file(rule: PermissionRule) -> str:
+    """A rule of the file cannot be taken back by a command."""
+    return f"{named(rule)} stands in the policy file. Take it out there; the file is read again when it changes."
+
+
+def several(rule: PermissionRule, scopes: Collection[RuleScope]) -> str:
+    """A rule stands in several places, and nobody said which is meant."""
+    options = " or ".join(f"`--{scope}`" for scope in ("workspace", "channel", "thread") if scope in scopes)
+    return f"{named(rule)} stands in several places. Say which: add {options}."
+
+
+def verdict(tool: str, effect: Effect, level: str, reason: str, rule: PermissionRule | None) -> str:
+    """What the gate says of a call, who spoke, and because of what."""
+    says = {"allow": "runs without asking", "ask": "asks", "deny": "is denied"}[effect]
+    lines = [f"In a new thread here this call of {_name(tool)} *{says}*: {_SPOKE.get(level, level)}."]
+    lines.append(f"{named(rule)} (`#{rule.id}`)" if rule else f"Because {_plain(reason, 400)}.")
+    return "\n".join(lines)
+
+
+def would_fail(tool: str, problem: str) -> str:
+    """A call that is not judged, because it could not work."""
+    return f"{_name(tool)} would not take these arguments: {_plain(problem)}"
+
+
+# -- pieces ------------------------------------------------------------------------------------------------------------
+
+
+def _subject(rule: PermissionRule) -> str:
+    what = rule.arguments if rule.arguments is not None else rule.pattern
+    return f"{_name(rule.tool)} " + ("(any arguments)" if what is None else _code(what))
+
+
+def _name(tool: str) -> str:
+    return escape(shown_line(tool, _NAME))
+
+
+def _code(text: str) -> str:
+    # A grave accent would end the code span; this one only looks like it.
+    return f"`{escape(shown_line(text, _PATTERN).replace('`', 'ˋ'))}`"
+
+
+def _plain(text: str, most: int = _PATTERN) -> str:
+    return escape(shown_line(text, most))
+
+
+def _thread(ts: str) -> str:
+    return f"the thread of <!date^{int(float(ts))}^{{date_short_pretty}} {{time}}|{ts}>" if ts else "one thread"
+
+
+def _moment(at: float) -> str:
+    return f" <!date^{int(at)}^{{date_short_pretty}} {{time}}|then>" if at else ""
+
+
+def _until(until: float | None) -> str:
+    return "" if until is None else f", until <!date^{int(until)}^{{date_short_pretty}} {{time}}|it expires>"
