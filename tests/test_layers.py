@@ -71,14 +71,14 @@ FLOORS: Final = (
     Floor("core: who watches", "harness_core.live"),
     Floor(
         "core: the journal in hand, options, parts, waiting",
-        "harness_core.journal harness_core.options harness_core.parts harness_core.background",
+        "harness_core.journal harness_core.agent_files harness_core.options harness_core.parts harness_core.background",
     ),
     Floor("core: protocols", "harness_core.ports"),
     Floor("core: what next", "harness_core.react", pure=True),
     Floor("core: what next in an open batch", "harness_core.batch harness_core.steps", pure=True),
     Floor(
         "core: the rules we ship, and those in a file",
-        "harness_core.interceptors.* harness_core.guards harness_core.policy_file",
+        "harness_core.interceptors.* harness_core.guards harness_core.policy_file harness_core.agents",
         pure=True,
     ),
     Floor("core: may it, should it", "harness_core.permissions.* harness_core.compression.*", pure=True),
