@@ -21,7 +21,7 @@ from bot.approvers import Access
 from bot.chronicle import Chronicle
 from bot.config import Settings, SlackSettings
 from bot.facts import CODEC
-from bot.folders import keep_apart, private
+from bot.folders import keep_apart, kept_files, private
 from bot.ids import Identity
 from bot.inbox import Inbox
 from bot.listeners import bolt_app
@@ -38,9 +38,12 @@ from harness_core.models.practice import PracticeModel
 from harness_core.options import DEFAULT_TOOLS, HarnessOptions
 from harness_core.own_hooks import load_hooks
 from harness_core.parts import SystemClock
+from harness_core.permissions import grammar
 from harness_core.ports import ChatModel, Clock, SessionStore, Tool
 from harness_core.store.sqlite import SQLiteStore
 from harness_core.tools.own import load_tools
+from harness_core.tools.sandbox import Sandbox
+from harness_core.tools.shell import bash_tool
 
 log = logging.getLogger(__name__)
 
@@ -86,6 +89,8 @@ class Bot:
         self.policy = PolicyKeeper(settings.policy or default_path())
         self.book = SettingsBook(self.store, self.clock, given, self.policy)
         self.model = parts.model or model_of(settings)
+        # Whatever a command does, it reads neither what the bot stores nor the files that its tokens may be in.
+        self.sandbox = Sandbox(settings.sandbox, hidden=(settings.data, *kept_files()))
         self.engine = HarnessEngine(
             settings.workspace or settings.data / "workspaces",
             settings.data,
@@ -94,7 +99,7 @@ class Bot:
             clock=self.clock,
             hitl_enabled=True,
             workspace_for=None if settings.workspace else own_workspace(settings.data),
-            tools=[*parts.tools, *(load_tools(settings.tools) if settings.tools else ())],
+            tools=[*self._tools(parts.tools), *(load_tools(settings.tools) if settings.tools else ())],
             interceptors=load_hooks(settings.hooks) if settings.hooks else (),
             options=replace(parts.options or HarnessOptions(), adjust=self.book.adjust),
         )
@@ -103,6 +108,10 @@ class Bot:
         for secret in (slack.bot_token, slack.app_token, settings.model.api_key):
             if secret:
                 register_secret(secret)
+
+    def _tools(self, named: Sequence[str | Tool]) -> Sequence[str | Tool]:
+        """The tools, with bash in its sandbox."""
+        return [bash_tool(self.sandbox, self.book.online) if one == "bash" else one for one in named]
 
     async def start(self) -> None:
         """Find out who we are, take up what is unfinished, and listen. If it cannot, nothing is left open."""
@@ -113,6 +122,7 @@ class Bot:
                 ending.push_async_callback(aclose)
             ending.push_async_callback(self.api.close)
             ending.callback(self.store.changed(Chronicle().take))
+            await self._warned()
             self.us = await self._identity()
             self.book.home = self.us.home
             self.directory = Directory(self.api, self.us, self.clock.monotonic)
@@ -144,6 +154,15 @@ class Bot:
 
     async def __aexit__(self, *_: object) -> None:
         await self.stop()
+
+    async def _warned(self) -> None:
+        """Say once what makes commands less safe, or ask more, than they need."""
+        boundary = await self.sandbox.boundary()
+        self.book.boundary = str(boundary)
+        if not boundary.program:
+            log.warning("%s", boundary)
+        if grammar.missing():
+            log.warning("every bash command asks: %s", grammar.MISSING)
 
     async def _identity(self) -> Identity:
         us = identity(await self.api.auth_test())

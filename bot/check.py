@@ -17,7 +17,9 @@ from bot.folders import keep_apart, private
 from bot.policy import default_path
 from bot.slack_api import SlackApi, SlackRefused, SlackUnreachable
 from harness_core.errors import ConfigError, HarnessError, ModelError
+from harness_core.permissions import grammar
 from harness_core.ports import ChatModel, ModelReply, ModelRequest
+from harness_core.tools.sandbox import Boundary, Sandbox
 from harness_core.types import Deadline, Message
 
 # What the manifest asks for; assistant:write is implied by agent_view and costs nothing where it is missing.
@@ -58,6 +60,8 @@ async def check(settings: Settings, model: ChatModel) -> AsyncIterator[Line]:
         keep_apart(settings, settings.policy or default_path())
     except ConfigError as error:
         yield Line("HARNESS_WORKSPACE", str(error))
+    yield sandbox(await Sandbox(settings.sandbox).boundary())
+    yield reader()
     if settings.slack is None:
         yield Line("no Slack tokens: the bot runs in a local workspace")
     else:
@@ -80,6 +84,20 @@ def folder(data: Path) -> Line:
         why = "there is a file of that name" if isinstance(error, FileExistsError) else error.strerror
         return Line(f"data folder {data}", f"{why}. Choose another with HARNESS_DATA, or {cure}.")
     return Line(f"data folder {data.resolve()} is writable")
+
+
+def sandbox(boundary: Boundary) -> Line:
+    """What stands between commands and this machine."""
+    if boundary.refuses:
+        return Line(str(boundary), "Install bubblewrap (the program bwrap), or do not set HARNESS_SANDBOX=required.")
+    return Line(str(boundary))
+
+
+def reader() -> Line:
+    """Whether commands can be read, so that those that only read run unasked."""
+    if grammar.missing():
+        return Line(f"every bash command asks: {grammar.MISSING}", "Install tree-sitter and tree-sitter-bash anew.")
+    return Line("bash commands can be read: those that only read run unasked")
 
 
 async def _slack(settings: Settings, slack: SlackSettings) -> AsyncIterator[Line]:

@@ -11,6 +11,7 @@ from bot.facts import (
     ApproverChanged,
     ChannelSwitched,
     ClaimTried,
+    NetworkSwitched,
     Paused,
     Posted,
     SensitiveChanged,
@@ -85,6 +86,8 @@ def _setting(event: Event) -> tuple[str, Mapping[str, object]] | None:
             fields = {"setting": "sensitive", "tool": tool, "channel": channel, "on": on, "by": by}
         case ApprovalsSwitched(on=on, by=by, channel=channel):
             fields = {"setting": "hitl", "channel": channel, "on": on, "by": by}
+        case NetworkSwitched(channel=channel, on=on, by=by):
+            fields = {"setting": "network", "channel": channel, "on": on, "by": by}
         case Paused(on=on, by=by):
             fields = {"setting": "paused", "on": on, "by": by}
         case StandingRuleAdded(rule=rule, by=by, channel=channel):

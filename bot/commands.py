@@ -8,7 +8,7 @@ from typing import Final
 
 from bot import approvers, words
 from bot.approvers import REQUESTER, Who
-from bot.facts import ApprovalsSwitched, ApproverChanged, ChannelSwitched, Paused, SensitiveChanged
+from bot.facts import ApprovalsSwitched, ApproverChanged, ChannelSwitched, NetworkSwitched, Paused, SensitiveChanged
 from bot.heard import Configure
 from bot.ids import thread_of
 from bot.rule_commands import RuleCommands
@@ -32,7 +32,7 @@ class Commands:
     async def carry_out(self, command: Configure, who: Who) -> str:
         """The private answer. Raises StoreError."""
         match command.verb:
-            case "on" | "off" | "sensitive" | "approvers" | "hitl" | "pause" | "resume":
+            case "on" | "off" | "sensitive" | "approvers" | "hitl" | "network" | "pause" | "resume":
                 return await self._administer(command, who)
             case "claim":
                 return await self._claim(command, who)
@@ -66,6 +66,7 @@ class Commands:
             lines.append(words.approvals_off(off.by, off.why, off.until))
         if now.paused_by:
             lines.append(words.paused(now.paused_by))
+        lines.append(words.boundary(self._settings.boundary, online=channel in now.online))
         return "\n".join(lines)
 
     # -- what administrators change ------------------------------------------------------------------------------------
@@ -116,6 +117,9 @@ class Commands:
                 until = self._engine.clock.now() + OFF_SECONDS
                 reason = " ".join(why)
                 return ApprovalsSwitched(False, by, channel, reason, until), words.approvals_off(by, reason, until)
+            case "network", ("on" | "off") as switched:
+                opened = NetworkSwitched(command.origin.channel, switched == "on", by)
+                return opened, words.network(switched == "on", self._settings.boundary)
             case "pause", *_:
                 return Paused(True, by), words.PAUSED
             case "resume", *_:

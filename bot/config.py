@@ -39,6 +39,7 @@ VARIABLES: Final[tuple[tuple[str, str, str, bool], ...]] = (
     ("HARNESS_DATA", "the data folder", "data", False),
     ("HARNESS_WORKSPACE", "one folder for all sessions", "a folder per session in the data folder", False),
     ("HARNESS_POLICY", "the policy file", f"{NAME} in the current folder, if it is there", False),
+    ("HARNESS_SANDBOX", "whether bash is boxed: auto, off or required", "auto", False),
     ("HARNESS_TOOLS", "a module with tools of your own", "none", False),
     ("HARNESS_HOOKS", "a module with hooks of your own", "none", False),
     ("HARNESS_LOCAL_PORT", "the local workspace's port", str(LOCAL_PORT), False),
@@ -96,6 +97,7 @@ class Settings:
     tools: str = ""
     hooks: str = ""
     policy: Path | None = None
+    sandbox: Literal["auto", "off", "required"] = "auto"
     log: Literal["text", "json"] = "text"
     log_level: Literal["debug", "info", "warning", "error"] = "warning"
 
@@ -116,6 +118,7 @@ class Settings:
             tools=read.text("HARNESS_TOOLS"),
             hooks=read.text("HARNESS_HOOKS"),
             policy=read.path("HARNESS_POLICY"),
+            sandbox=read.one_of("HARNESS_SANDBOX", "auto", "off", "required"),
             local_port=read.port("HARNESS_LOCAL_PORT", LOCAL_PORT),
             log=read.one_of("HARNESS_LOG", "text", "json"),
             log_level=read.one_of("HARNESS_LOG_LEVEL", "warning", "debug", "info", "error"),

@@ -69,6 +69,15 @@ class ApprovalsSwitched(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class NetworkSwitched(Event):
+    """Commands that run in a sandbox may reach the network from this channel's threads, or no longer."""
+
+    channel: str
+    on: bool
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
 class Paused(Event):
     """Everything was paused, or goes on."""
 
@@ -145,6 +154,7 @@ BOT_FACTS: Final = (
     ApproverChanged,
     SensitiveChanged,
     ApprovalsSwitched,
+    NetworkSwitched,
     Paused,
     StandingRuleAdded,
     StandingRuleRevoked,

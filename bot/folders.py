@@ -46,6 +46,10 @@ def _kept(settings: Settings, policy: Path | None) -> Iterator[tuple[str, Path]]
         yield "the tools of HARNESS_TOOLS", Path(settings.tools)
     if settings.hooks.endswith(".py"):
         yield "the hooks of HARNESS_HOOKS", Path(settings.hooks)
-    for pattern in KEPT:
-        for path in sorted(Path().absolute().glob(pattern)):
-            yield "settings of the bot", path
+    for path in kept_files():
+        yield "settings of the bot", path
+
+
+def kept_files() -> tuple[Path, ...]:
+    """The files in the current folder that may hold what the bot was started with."""
+    return tuple(path for pattern in KEPT for path in sorted(Path().absolute().glob(pattern)))

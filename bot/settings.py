@@ -17,6 +17,7 @@ from bot.facts import (
     ApproverChanged,
     ChannelSwitched,
     ClaimTried,
+    NetworkSwitched,
     Paused,
     SensitiveChanged,
     StandingRuleAdded,
@@ -50,6 +51,7 @@ class InForce:
     """All settings that people can change. sensitive: tools by channel. off: why approvals are off, by channel.
 
     rules: those that people made in Slack, by channel and id, the oldest first.
+    online: channels from whose threads boxed commands may reach the network.
     """
 
     access: Access = Access()  # noqa: RUF009 (frozen)
@@ -57,6 +59,7 @@ class InForce:
     off: Mapping[str, ApprovalsSwitched] = field(default_factory=dict)
     paused_by: str = ""
     rules: Mapping[tuple[str, str], StandingRuleAdded] = field(default_factory=dict)
+    online: frozenset[str] = frozenset()
 
     def sensitive_in(self, channel: str) -> frozenset[str]:
         """The tools that always ask in a channel."""
@@ -85,7 +88,7 @@ class SettingsBook:
         self.policy = policy or PolicyKeeper(None)
         self._now = InForce(given)
         self._seq = 0
-        self.home = ""
+        self.home, self.boundary = "", ""
         self.claim_code = "" if given.admins else secrets.token_hex(4)
 
     async def in_force(self) -> InForce:
@@ -99,6 +102,11 @@ class SettingsBook:
     async def access(self) -> Access:
         """Who may do what, now."""
         return (await self.in_force()).access
+
+    async def online(self, session_id: str) -> bool:
+        """Whether the commands of a session may reach the network from their sandbox."""
+        thread = thread_of(session_id)
+        return thread is not None and thread.channel in (await self.in_force()).online
 
     async def change(self, fact: Event, key: str) -> None:
         """Put a change on the record. key: of the command, so that a redelivered one counts once."""
@@ -199,6 +207,8 @@ def changed(now: InForce, events: Iterable[Event]) -> InForce:
                 now = replace(now, off={place: one for place, one in now.off.items() if place != channel})
             case ApprovalsSwitched(channel=channel):
                 now = replace(now, off={**now.off, channel: event})
+            case NetworkSwitched(channel=channel, on=on):
+                now = replace(now, online=_set(now.online, channel, on))
             case Paused(on=on, by=by):
                 now = replace(now, paused_by=by if on else "")
             case StandingRuleAdded(channel=channel, rule=rule):

@@ -61,6 +61,7 @@ In a thread: `!status` · `!stop` · `!approve ID` · `!reject ID why`
 Anywhere: `/harness on` · `/harness off` · `/harness status` · `/harness claim CODE` · `/harness help`
 What asks: `/harness sensitive list|add TOOL|remove TOOL [--workspace]` · `/harness pending`
 Who decides: `/harness approvers list|add @somebody|remove @somebody`
+What commands reach: `/harness network on|off`
 In need: `/harness hitl off REASON|on [--workspace]` · `/harness pause` · `/harness resume`
 Rules: `/harness allow|ask|deny TOOL [PATTERN] [--workspace] [--for 8h] [-- why]` · `/harness rules` · \
 `/harness revoke ID` · `/harness why TOOL ARGUMENTS`
@@ -100,6 +101,7 @@ APPROVERS_USAGE: Final = "Name a person, or the word `requester`: `/harness appr
 USAGE: Final[Mapping[str, str]] = {
     "sensitive": "Type `/harness sensitive list`, `… add TOOL` or `… remove TOOL`; `--workspace` means everywhere.",
     "approvers": "Type `/harness approvers list`, `… add @somebody` or `… remove @somebody`.",
+    "network": "Type `/harness network on` or `/harness network off`: for the sandbox of this channel's commands.",
     "hitl": "Type `/harness hitl on`, or `/harness hitl off REASON`: it needs a reason, and ends after 8 hours.",
 }
 
@@ -137,6 +139,17 @@ def approvals_off(by: str, why: str, until: float) -> str:
     """Approvals are off."""
     when = f"<!date^{int(until)}^{{date_short_pretty}} {{time}}|in 8 hours>"
     return f"Approvals are off (<@{by}>: {escape(why)}): what would ask is refused. They come back {when}."
+
+
+def network(on: bool, boundary: str) -> str:
+    """Whether commands reach the network."""
+    reach = "may reach the network" if on else "reach no network"
+    return f"In their sandbox, commands of this channel's threads {reach} from now on. Here {escape(boundary)}."
+
+
+def boundary(what: str, *, online: bool) -> str:
+    """What stands between commands and the machine, and whether the network is open to those of a channel."""
+    return f"Here {escape(what)}. In a sandbox, commands of this channel reach {'the' if online else 'no'} network."
 
 
 def paused(by: str) -> str:

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from harness_core.permissions.rule import PermissionRule as PermissionRule
     from harness_core.session import Trace as Trace
     from harness_core.steps import Expiry as Expiry
+    from harness_core.tools.sandbox import Sandbox as Sandbox
+    from harness_core.tools.shell import bash_tool as bash_tool
     from harness_core.tools.spec import tool as tool
     from harness_core.verdicts import Ask as Ask
     from harness_core.verdicts import Compress as Compress
@@ -69,6 +71,8 @@ _WHERE = {
     "harness_core.permissions.rule": ["PermissionRule"],
     "harness_core.session": ["Trace"],
     "harness_core.steps": ["Expiry"],
+    "harness_core.tools.sandbox": ["Sandbox"],
+    "harness_core.tools.shell": ["bash_tool"],
     "harness_core.tools.spec": ["tool"],
     "harness_core.verdicts": [
         "Ask",

@@ -113,13 +113,14 @@ PUBLIC: Final = words(
     "harness_core harness_core.engine harness_core.errors harness_core.events harness_core.guards "
     "harness_core.handle harness_core.hitl harness_core.hooks harness_core.masking harness_core.options "
     "harness_core.parts harness_core.permissions.against harness_core.permissions.cases "
-    "harness_core.permissions.offer harness_core.permissions.rule harness_core.permissions.sound "
-    "harness_core.policy_file harness_core.ports harness_core.session harness_core.steps harness_core.types"
+    "harness_core.permissions.grammar harness_core.permissions.offer harness_core.permissions.rule "
+    "harness_core.permissions.sound harness_core.policy_file harness_core.ports harness_core.session "
+    "harness_core.steps harness_core.tools.sandbox harness_core.types"
 )
 # Who puts the parts together, or plays with the whole; and what only those may know.
 PARTS: Final = words(
     "harness_core.store.sqlite harness_core.models.practice harness_core.models.openai harness_core.tools "
-    "harness_core.tools.own harness_core.store.reading harness_core.own_hooks"
+    "harness_core.tools.own harness_core.tools.shell harness_core.store.reading harness_core.own_hooks"
 )
 COMPOSERS: Final = frozenset({"bot.app", "bot.demo", "bot.judging", "bot.replaying", "bot.__main__"})
 

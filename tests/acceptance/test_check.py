@@ -9,12 +9,14 @@ import aiohttp
 import pytest
 
 from bot.__main__ import main
-from bot.check import check
+from bot.check import check, reader, sandbox
 from bot.config import VARIABLES, Settings, SlackSettings
 from bot.local import LocalWorkspace
 from harness_core.errors import ModelError
 from harness_core.models.practice import PracticeModel
+from harness_core.permissions import grammar
 from harness_core.testing import ScriptedModel
+from harness_core.tools.sandbox import Boundary
 
 
 async def lines(settings: Settings, model: object = None) -> list[str]:
@@ -46,6 +48,23 @@ async def test_each_thing_that_is_wrong_is_named_with_what_to_do(tmp_path: Path)
     assert any("bot token" in line and "invalid_auth" in line and "OAuth & Permissions" in line for line in bot)
     assert any("app token" in line and "connections:write" in line for line in app)
     assert any("claims the bot" in line for line in scopes)
+
+
+async def test_the_boundary_of_bash_is_said_and_one_that_is_required_and_missing_is_a_fault(tmp_path: Path) -> None:
+    off = await lines(Settings(data=tmp_path, sandbox="off"))
+    missing = sandbox(Boundary(missing="bubblewrap is not installed", refuses=True))
+
+    assert any(line.startswith("ok") and "bash runs without a sandbox (it is switched off)" in line for line in off)
+    assert any(line.startswith("ok") and "bash commands can be read" in line for line in off)
+    assert "FIX" in str(missing)
+    assert "Install bubblewrap" in str(missing)
+
+
+def test_commands_that_cannot_be_read_are_said_to_ask_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grammar, "_PARSER", None)
+
+    assert "FIX" in str(reader())
+    assert "every bash command asks" in str(reader())
 
 
 async def test_another_listener_on_the_same_token_is_pointed_out(tmp_path: Path) -> None:

@@ -12,7 +12,15 @@ import pytest
 from bot import logs
 from bot.chronicle import Chronicle, line
 from bot.config import Settings
-from bot.facts import ApprovalsSwitched, ApproverChanged, ChannelSwitched, Paused, Posted, SensitiveChanged
+from bot.facts import (
+    ApprovalsSwitched,
+    ApproverChanged,
+    ChannelSwitched,
+    NetworkSwitched,
+    Paused,
+    Posted,
+    SensitiveChanged,
+)
 from bot.posts import card_id
 from harness_core.errors import ConfigError
 from harness_core.events import HITLSubmitted, Prompted, ReasonEnd, RuleChanged, RunEnd, RunStart, ToolCallEnd
@@ -121,6 +129,7 @@ def test_facts_become_lines_without_anything_that_somebody_wrote(out: io.StringI
         ApproverChanged("U3", True, "U1"),
         SensitiveChanged("bash", True, "U1"),
         ApprovalsSwitched(False, "U1", why=TEXT),
+        NetworkSwitched("C1", True, "U1"),
         Paused(True, "U1"),
     )
     chronicle.take("config:workspace", settings)
@@ -138,6 +147,7 @@ def test_facts_become_lines_without_anything_that_somebody_wrote(out: io.StringI
         "info setting changed setting=approver who=U3 on=true by=U1",
         "info setting changed setting=sensitive tool=bash on=true by=U1",
         "info setting changed setting=hitl on=false by=U1",
+        "info setting changed setting=network channel=C1 on=true by=U1",
         "info setting changed setting=paused on=true by=U1",
     ]
 

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import time
+from collections.abc import Callable, Coroutine
 from pathlib import Path
+from typing import Any
+from uuid import uuid4
 
 import pytest
 
 from harness_core.ports import ToolContext
-from harness_core.tools.shell import BASH_SECONDS, OUTPUT_CHARS, bash, clean_environment
+from harness_core.tools.environment import clean_environment
+from harness_core.tools.sandbox import Sandbox
+from harness_core.tools.shell import BASH_SECONDS, OUTPUT_CHARS, bash, bash_tool
 from harness_core.types import Deadline, ToolResult
 
 SHORT = 0.2  # seconds, for commands that would never end
@@ -31,22 +37,43 @@ def within(workspace: Path, seconds: float) -> ToolContext:
     return ToolContext("s", "c", workspace, Deadline(time.monotonic() + seconds), RealClock())
 
 
-async def run(workspace: Path, command: str, seconds: float = 30) -> ToolResult:
-    return await bash.run({"command": command}, within(workspace, seconds))
+Run = Callable[..., Coroutine[Any, Any, ToolResult]]
 
 
-def ended(pid: int) -> bool:
-    """Whether the process is over; its new parent may not have noticed yet."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except FileNotFoundError:
-        return True
+def boxes() -> bool:
+    """Whether this machine can box a command."""
+    return bool(asyncio.run(Sandbox().boundary()).program)
 
 
-async def gone(pid: int) -> bool:
-    """Whether the process is over within a moment: the signal was sent, but the kernel takes its time."""
+@pytest.fixture(params=["bare", pytest.param("boxed", marks=pytest.mark.skipif(not boxes(), reason="no bubblewrap"))])
+def run(request: pytest.FixtureRequest) -> Run:
+    """Runs a command in a workspace, with and without a sandbox: but for what it may reach there is no difference."""
+    tool = bash_tool(Sandbox("off" if request.param == "bare" else "required"))
+
+    async def run(workspace: Path, command: str, seconds: float = 30) -> ToolResult:
+        return await tool.run({"command": command}, within(workspace, seconds))
+
+    return run
+
+
+def nap() -> str:
+    """A command that takes longer than a test may, and that nobody else runs: in a box processes have other numbers."""
+    return f"sleep 600.{uuid4().int}"
+
+
+def running(words: str) -> bool:
+    """Whether any process on this machine has these words in its command line. What is over has none."""
+    for one in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            if words.encode() in one.read_bytes().replace(b"\0", b" "):
+                return True
+    return False
+
+
+async def gone(words: str) -> bool:
+    """Whether nobody runs this within a moment: the signal was sent, but the kernel takes its time."""
     for _ in range(200):
-        if ended(pid):
+        if not running(words):
             return True
         await asyncio.sleep(0.01)
     return False
@@ -72,15 +99,17 @@ async def gone(pid: int) -> bool:
         ("test -t 0 || echo no terminal; tty", ToolResult("no terminal\nnot a tty\nexit code 1", "error")),
     ],
 )
-async def test_output_comes_merged_in_order_and_the_exit_code_last(command: str, result: ToolResult, tmp_path: Path):
+async def test_output_comes_merged_in_order_and_the_exit_code_last(
+    run: Run, command: str, result: ToolResult, tmp_path: Path
+):
     assert await run(tmp_path, command) == result
 
 
-async def test_a_command_that_begins_with_a_dash_is_a_command_not_an_option(tmp_path: Path):
+async def test_a_command_that_begins_with_a_dash_is_a_command_not_an_option(run: Run, tmp_path: Path):
     assert (await run(tmp_path, "-x")).content.endswith("line 1: -x: command not found\nexit code 127")
 
 
-async def test_long_output_keeps_head_and_tail(tmp_path: Path):
+async def test_long_output_keeps_head_and_tail(run: Run, tmp_path: Path):
     result = await run(tmp_path, "echo first; seq 100000; echo last")
 
     assert result.content.startswith("first\n1\n2\n")
@@ -89,7 +118,7 @@ async def test_long_output_keeps_head_and_tail(tmp_path: Path):
     assert len(result.content) < OUTPUT_CHARS + 100
 
 
-async def test_a_command_works_in_the_workspace_and_leaves_no_state_behind(tmp_path: Path):
+async def test_a_command_works_in_the_workspace_and_leaves_no_state_behind(run: Run, tmp_path: Path):
     (tmp_path / "sub").mkdir()
 
     assert (await run(tmp_path, "pwd -P")).content == f"{tmp_path}\nexit code 0"
@@ -102,12 +131,12 @@ async def test_a_command_works_in_the_workspace_and_leaves_no_state_behind(tmp_p
 @pytest.mark.parametrize(
     ("command", "why"), [("a\0b", "NUL"), ("", "empty"), ("  \n", "empty"), ("echo \ud800", "Unicode")]
 )
-async def test_what_is_no_command_is_refused_in_words(command: str, why: str, tmp_path: Path):
+async def test_what_is_no_command_is_refused_in_words(run: Run, command: str, why: str, tmp_path: Path):
     assert why in bash.check({"command": command})
     assert (await run(tmp_path, command)).outcome == "error"
 
 
-async def test_a_command_that_cannot_be_started_is_an_error(tmp_path: Path):
+async def test_a_command_that_cannot_be_started_is_an_error(run: Run, tmp_path: Path):
     too_long = await run(tmp_path, "true " + "x" * 200_000)
     nowhere = await run(tmp_path / "none", "true")
 
@@ -128,7 +157,7 @@ def test_rules_match_the_command_and_nothing_is_taken_for_read_only():
 
 
 async def test_no_secret_of_the_host_and_no_switch_of_a_program_reaches_the_command(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     (tmp_path / "rc").write_text("echo infected\n")
     for name in ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "OPENAI_API_KEY", "DATABASE_URL", "LC_SECRET", "SSH_AUTH_SOCK"):
@@ -183,25 +212,25 @@ def test_a_path_never_leads_into_the_workspace_not_even_by_a_link(tmp_path: Path
 # -- nothing outlives it -----------------------------------------------------------------------------------------------
 
 
-async def test_a_command_that_takes_too_long_is_killed_with_all_it_started(tmp_path: Path):
-    result = await run(tmp_path, "sleep 60 & echo $!; echo $$; sleep 60", SHORT)
+async def test_a_command_that_takes_too_long_is_killed_with_all_it_started(run: Run, tmp_path: Path):
+    long = nap()
+    result = await run(tmp_path, f"{long} & echo begun; {long}", SHORT)
 
-    child, shell, note, code = result.content.split("\n")
-    assert result.outcome == "error"
+    begun, note, code = result.content.split("\n")
+    assert (result.outcome, begun, code) == ("error", "begun", "exit code 143")
     assert note.startswith("[killed: it took longer than 0.")
-    assert code == "exit code 143"
-    assert await gone(int(child))
-    assert await gone(int(shell))
+    assert await gone(long)
 
 
-async def test_one_that_ignores_the_request_to_end_is_killed_all_the_same(tmp_path: Path):
-    result = await run(tmp_path, "trap '' TERM; echo $$; while :; do sleep 60; done", SHORT)
+async def test_one_that_ignores_the_request_to_end_is_killed_all_the_same(run: Run, tmp_path: Path):
+    long = nap()
+    result = await run(tmp_path, f"trap '' TERM; while :; do {long}; done", SHORT)
 
     assert result.content.endswith("exit code 137")
-    assert await gone(int(result.content.split("\n")[0]))
+    assert await gone(long)
 
 
-async def test_endless_output_is_bounded_in_memory_and_ends_in_time(tmp_path: Path):
+async def test_endless_output_is_bounded_in_memory_and_ends_in_time(run: Run, tmp_path: Path):
     result = await run(tmp_path, "yes", SHORT)
 
     assert result.content.startswith("y\ny\n")
@@ -209,30 +238,28 @@ async def test_endless_output_is_bounded_in_memory_and_ends_in_time(tmp_path: Pa
     assert len(result.content) < OUTPUT_CHARS + 200
 
 
-async def test_a_background_process_does_not_hang_the_call_and_is_killed(tmp_path: Path):
-    result = await run(tmp_path, "sleep 600 & echo $!")  # longer than a test may take
+@pytest.mark.parametrize("output", ["", ">/dev/null 2>&1"])
+async def test_a_background_process_does_not_hang_the_call_and_is_killed(run: Run, tmp_path: Path, output: str):
+    long = nap()
+    result = await run(tmp_path, f"{long} {output} & echo begun")
 
-    assert result.content.endswith("\nexit code 0")
-    assert await gone(int(result.content.split("\n")[0]))
-
-
-async def test_a_background_process_that_closed_its_output_is_killed_too(tmp_path: Path):
-    result = await run(tmp_path, "sleep 60 >/dev/null 2>&1 & echo $!")
-
-    assert await gone(int(result.content.split("\n")[0]))
+    assert result == ToolResult("begun\nexit code 0")
+    assert await gone(long)
 
 
-async def test_what_escapes_into_a_session_of_its_own_does_not_hang_the_call(tmp_path: Path):
+async def test_what_escapes_into_a_session_of_its_own_does_not_hang_the_call(run: Run, tmp_path: Path):
     result = await run(tmp_path, "setsid sleep 2 & echo started")
 
     assert result == ToolResult("started\nexit code 0")
 
 
 @pytest.mark.parametrize("cancels", [1, 2])
-async def test_a_cancelled_command_is_dead_when_the_cancellation_comes_out(cancels: int, tmp_path: Path):
+async def test_a_cancelled_command_is_dead_when_the_cancellation_comes_out(run: Run, cancels: int, tmp_path: Path):
     os.mkfifo(tmp_path / "ready")
-    task = asyncio.create_task(run(tmp_path, "trap '' TERM; sleep 60 & echo $! $$ > ready; wait"))
-    child, shell = (await asyncio.to_thread((tmp_path / "ready").read_text)).split()
+    long = nap()
+    task = asyncio.create_task(run(tmp_path, f"trap '' TERM; {long} & echo begun > ready; wait"))
+    assert await asyncio.to_thread((tmp_path / "ready").read_text) == "begun\n"
+    assert running(long)
 
     for _ in range(cancels):
         task.cancel()
@@ -240,17 +267,16 @@ async def test_a_cancelled_command_is_dead_when_the_cancellation_comes_out(cance
     with pytest.raises(asyncio.CancelledError):
         await task
 
-    assert await gone(int(child))
-    assert await gone(int(shell))
+    assert await gone(long)
 
 
-async def test_commands_run_side_by_side(tmp_path: Path):
+async def test_commands_run_side_by_side(run: Run, tmp_path: Path):
     results = await asyncio.gather(*(run(tmp_path, f"echo {n}") for n in range(20)))
 
     assert [r.content for r in results] == [f"{n}\nexit code 0" for n in range(20)]
 
 
-async def test_no_file_descriptor_is_left_open(tmp_path: Path):
+async def test_no_file_descriptor_is_left_open(run: Run, tmp_path: Path):
     await run(tmp_path, "true")
     before = set(os.listdir("/proc/self/fd"))
     for command in ("true", "sleep 60 &", "echo {1..9}"):
@@ -260,7 +286,7 @@ async def test_no_file_descriptor_is_left_open(tmp_path: Path):
     assert set(os.listdir("/proc/self/fd")) == before
 
 
-async def test_the_programs_that_git_configuration_names_are_not_run_by_a_status(tmp_path: Path):
+async def test_the_programs_that_git_configuration_names_are_not_run_by_a_status(run: Run, tmp_path: Path):
     await run(tmp_path, "git init -q . && git config core.fsmonitor 'touch ran; false' && echo x > f && git add f")
     assert not (tmp_path / "ran").exists()
 
