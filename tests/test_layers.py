@@ -62,7 +62,6 @@ FLOORS: Final = (
         "core: the outside world",
         "harness_core.store.* harness_core.models.* harness_core.tools.* harness_core.own_hooks",
     ),
-    Floor("core: replay", "harness_core.replay"),
     Floor("core: the engine", "harness_core.engine"),
     Floor("core: what the engine works with", "harness_core.handle harness_core.serving"),
     Floor("core: steps, done", "harness_core.perform"),
@@ -74,6 +73,7 @@ FLOORS: Final = (
         "harness_core.journal harness_core.agent_files harness_core.options harness_core.parts harness_core.background",
     ),
     Floor("core: protocols", "harness_core.ports"),
+    Floor("core: what would have come next", "harness_core.replay", pure=True),
     Floor("core: what next", "harness_core.react", pure=True),
     Floor("core: what next in an open batch", "harness_core.batch harness_core.steps", pure=True),
     Floor(
