@@ -30,10 +30,20 @@ COMMANDS: Final = {
     "config": "show the settings in force and where they come from",
     "judge": "judge rows of a truth table on standard input, one line of JSON per row",
     "trace": "say what happened in a session, or which sessions there are",
+    "replay": "say what the policy in force, or another, makes of a recorded session",
+    "backtest": "say what another policy would have changed in all recorded sessions, per rule",
 }
 ARGUMENTS: Final[Mapping[str, Callable[[argparse.ArgumentParser], None]]] = {
     "judge": judging.arguments,
     "trace": replaying.trace_arguments,
+    "replay": replaying.replay_arguments,
+    "backtest": replaying.backtest_arguments,
+}
+# Commands that only read what was recorded.
+RECORDED: Final[Mapping[str, Callable[[Settings, argparse.Namespace], int]]] = {
+    "trace": replaying.trace,
+    "replay": replaying.replay_one,
+    "backtest": replaying.backtest,
 }
 
 
@@ -48,8 +58,8 @@ def main(argv: Sequence[str] | None = None, env: Mapping[str, str] | None = None
         logs.configure(settings.log, "info" if arguments.verbose and quiet else settings.log_level)
         if arguments.command == "demo":
             return demo.main(settings)
-        if arguments.command == "trace":
-            return replaying.trace(settings, arguments)
+        if recorded := RECORDED.get(arguments.command):
+            return recorded(settings, arguments)
         if arguments.command == "config":
             return _config(os.environ if env is None else env, settings)
         if arguments.command == "check":

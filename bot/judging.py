@@ -13,10 +13,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final, TextIO
 
-from harness_core.errors import ConfigError
+from bot.policy import PolicyKeeper
 from harness_core.permissions.cases import BadRow, judged, parse_case
 from harness_core.permissions.rule import PermissionRule
-from harness_core.policy_file import PolicyFile, parse_policy
 from harness_core.tools import BUILTIN
 from harness_core.types import Args
 
@@ -35,16 +34,8 @@ def main(given: argparse.Namespace) -> int:
 
     Raises ConfigError for a policy file that cannot be read.
     """
-    rules = policy_file(given.policy).rules_in(given.channel, time.time()) if given.policy else ()
+    rules = PolicyKeeper(given.policy).file.rules_in(given.channel, time.time()) if given.policy else ()
     return judge(sys.stdin.buffer, sys.stdout, sys.stderr, rules, check=given.check)
-
-
-def policy_file(path: Path) -> PolicyFile:
-    """The policy in a file. Raises ConfigError if it cannot be read, or holds what is not understood."""
-    try:
-        return parse_policy(path.read_text("utf-8"), path.name)
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"The policy {path} cannot be read: {error}") from error
 
 
 def judge(lines: Iterable[bytes], out: TextIO, told: TextIO, rules: Sequence[PermissionRule], *, check: bool) -> int:

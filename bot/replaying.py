@@ -6,15 +6,36 @@ The database is only read, so that all of it works while the bot runs.
 from __future__ import annotations
 
 import argparse
+import json
+import os
+import time
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Final
 
-from bot.app import DATABASE
+from bot.app import DATABASE, own_workspace
 from bot.config import Settings
-from bot.facts import CODEC
+from bot.facts import CODEC, WORKSPACE
+from bot.ids import thread_of
+from bot.policy import PolicyKeeper, default_path
+from bot.reports import backtest_json, backtested, replayed, ruling_json
 from bot.sessions import find_session
+from bot.settings import InForce, adjusted, changed, guarded
 from bot.timeline import moment, timeline
 from harness_core.events import Event
+from harness_core.hooks import in_order
+from harness_core.options import DEFAULT_TOOLS, HarnessOptions
+from harness_core.own_hooks import load_hooks
+from harness_core.permissions.judge import Gate
+from harness_core.policies import HOME
+from harness_core.policy_file import PolicyFile
+from harness_core.ports import Tool
+from harness_core.replay import Ruling, replay
+from harness_core.steps import Policy
 from harness_core.store.reading import JournalReader
+from harness_core.tools import tool_table
+from harness_core.tools.own import load_tools
 
 NEWEST: Final = 20  # sessions that are listed
 
@@ -54,3 +75,104 @@ def heading(session_id: str, facts: tuple[Event, ...]) -> str:
     """The first line about a session, and the head of the table."""
     until = f"{moment(facts[0].at)} to {moment(facts[-1].at)} UTC" if facts else "nothing"
     return f"{session_id}: {len(facts)} facts, {until}\n  seq  time      step"
+
+
+# -- replay ------------------------------------------------------------------------------------------------------------
+
+
+def replay_arguments(parser: argparse.ArgumentParser) -> None:
+    """What `replay` takes."""
+    parser.add_argument("session", metavar="SESSION", help="id, permalink or channel:ts")
+    parser.add_argument("--policy", type=Path, metavar="FILE", help="in place of the policy file in force")
+    parser.add_argument("--json", action="store_true", help="one line of JSON per verdict")
+
+
+def replay_one(settings: Settings, given: argparse.Namespace) -> int:
+    """Print one recorded session under the policy in force, or another. Returns the exit code."""
+    with reader(settings) as journals:
+        session_id = find_session(given.session, [one.session_id for one in journals.sessions()])
+        rulings = replay(journals.read(session_id), Policies(settings, given.policy, journals).of(session_id))
+    if given.json:
+        for ruling in rulings:
+            print(json.dumps(ruling_json(session_id, ruling)))
+        return 0
+    print(f"{session_id}: {'under ' + str(given.policy) if given.policy else 'under the policy in force'}")
+    for line in replayed(rulings):
+        print(line)
+    return 0
+
+
+# -- backtest ----------------------------------------------------------------------------------------------------------
+
+
+def backtest_arguments(parser: argparse.ArgumentParser) -> None:
+    """What `backtest` takes."""
+    parser.add_argument("--policy", type=Path, required=True, metavar="FILE", help="in place of the one in force")
+    parser.add_argument("--channel", default="", metavar="C", help="only threads of this channel")
+    parser.add_argument("--since", type=_since, default=0.0, metavar="DATE", help="only calls since then (UTC)")
+    parser.add_argument("--json", action="store_true", help="one object of JSON, with every call")
+
+
+def _since(text: str) -> float:
+    try:
+        given = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is no date such as 2026-03-01") from error
+    return (given if given.tzinfo else given.replace(tzinfo=UTC)).timestamp()
+
+
+def backtest(settings: Settings, given: argparse.Namespace) -> int:
+    """Print what another policy would have changed in all recorded sessions. Returns the exit code."""
+    with reader(settings) as journals:
+        policies = Policies(settings, given.policy, journals)
+        listed = [one.session_id for one in journals.sessions() if one.newest >= given.since]
+        found = {
+            session_id: [
+                one for one in replay(journals.read(session_id), policies.of(session_id)) if one.at >= given.since
+            ]
+            for session_id in listed
+            if given.channel in ("", _channel(session_id))
+        }
+    unused = _unused(policies.file, found)
+    if given.json:
+        print(json.dumps(backtest_json(found, unused)))
+        return 0
+    for line in backtested(found, unused):
+        print(line)
+    return 0
+
+
+def _channel(session_id: str) -> str:
+    thread = thread_of(session_id)
+    return thread.channel if thread else ""
+
+
+def _unused(file: PolicyFile, found: Mapping[str, Sequence[Ruling]]) -> list[str]:
+    """The rules of the file that decided none of these calls."""
+    spoke = {ruling.hook for rulings in found.values() for ruling in rulings}
+    return list(dict.fromkeys(str(one.rule) for one in file.rules if f"rule {one.rule}" not in spoke))
+
+
+# -- the policy to ask -------------------------------------------------------------------------------------------------
+
+
+class Policies:
+    """What is in force now for each session, with a policy file in place of the one that is. Raises ConfigError."""
+
+    def __init__(self, settings: Settings, path: Path | None, journals: JournalReader) -> None:
+        own = load_tools(settings.tools) if settings.tools else ()
+        self._tools: Mapping[str, Tool] = {tool.spec.name: tool for tool in tool_table([*DEFAULT_TOOLS, *own])}
+        keeper = PolicyKeeper(path or settings.policy or default_path(), self._tools)
+        self.file, self._guards = keeper.file, keeper.guards
+        self._hooks = in_order(load_hooks(settings.hooks) if settings.hooks else ())
+        self._in_force = changed(InForce(), journals.read(WORKSPACE))
+        self._workspace, self._own = settings.workspace, own_workspace(settings.data)
+        self._now = time.time()
+
+    def of(self, session_id: str) -> Policy:
+        """The policy of one session. Where its folder is counts; whether it is there does not."""
+        options = HarnessOptions()
+        workspace = os.path.realpath(self._workspace or self._own(session_id))
+        gate = Gate(self._tools, hooks=self._hooks, workspace=workspace, home=HOME)
+        policy = Policy(gate, max_steps=options.max_steps, model_attempts=options.model_retries)
+        return adjusted(guarded(policy, self._guards), session_id, self._in_force, self.file, self._now)

@@ -29,6 +29,7 @@ from harness_core.errors import StoreError
 from harness_core.events import Event
 from harness_core.hooks import in_order
 from harness_core.permissions.rule import PermissionRule
+from harness_core.policy_file import PolicyFile
 from harness_core.ports import Clock, SessionStore
 from harness_core.session import Trace
 from harness_core.steps import Policy
@@ -136,23 +137,11 @@ class SettingsBook:
     async def adjust(self, session_id: str, policy: Policy) -> Policy:
         """The policy of a session under the settings of its channel, asked at every step."""
         policy = guarded(policy, self.policy.guards)
-        thread, now = thread_of(session_id), await self.in_force()
-        if thread is None:
-            return policy
-        tools, off = now.sensitive_in(thread.channel), now.off_in(thread.channel, self._clock.now())
-        rules = await self.rules_in(thread.channel)
-        if not tools and not off and not rules:
-            return policy
-        strategies = {**policy.gate.strategies, **dict.fromkeys(tools, marked_sensitive)}
-        gate = replace(policy.gate, strategies=strategies, rules=(*policy.gate.rules, *rules))
-        named = digest(repr((policy.digest, sorted(tools), bool(off), sorted(map(str, rules)))))
-        return replace(policy, gate=gate, can_ask=policy.can_ask and not off, digest=named)
+        return adjusted(policy, session_id, await self.in_force(), self.policy.file, self._clock.now())
 
     async def rules_in(self, channel: str) -> tuple[PermissionRule, ...]:
         """The rules that count in a channel now: those of the file, and those that people made in Slack."""
-        now, moment = await self.in_force(), self._clock.now()
-        made = (one.rule for one in now.rules_in(channel, moment))
-        return (*self.policy.file.rules_in(channel, moment), *made)
+        return standing_rules(await self.in_force(), self.policy.file, channel, self._clock.now())
 
     async def watch(self, wake: Callable[[], Awaitable[None]]) -> None:
         """Take up a changed policy file, and wake what may wait for it or for a rule that expired, for ever.
@@ -183,6 +172,27 @@ def guarded(policy: Policy, guards: Sequence[Any]) -> Policy:
     """The policy with these guards among its hooks."""
     gate = replace(policy.gate, hooks=in_order((*guards, *policy.gate.hooks)))
     return replace(policy, gate=gate, digest=digest(repr((policy.digest, guards))))
+
+
+def standing_rules(now: InForce, file: PolicyFile, channel: str, moment: float) -> tuple[PermissionRule, ...]:
+    """The rules that count in a channel at this moment: those of the file, and those that people made in Slack."""
+    made = (one.rule for one in now.rules_in(channel, moment))
+    return (*file.rules_in(channel, moment), *made)
+
+
+def adjusted(policy: Policy, session_id: str, now: InForce, file: PolicyFile, moment: float) -> Policy:
+    """The policy of a session under these settings and this file."""
+    thread = thread_of(session_id)
+    if thread is None:
+        return policy
+    tools, off = now.sensitive_in(thread.channel), now.off_in(thread.channel, moment)
+    rules = standing_rules(now, file, thread.channel, moment)
+    if not tools and not off and not rules:
+        return policy
+    strategies = {**policy.gate.strategies, **dict.fromkeys(tools, marked_sensitive)}
+    gate = replace(policy.gate, strategies=strategies, rules=(*policy.gate.rules, *rules))
+    named = digest(repr((policy.digest, sorted(tools), bool(off), sorted(map(str, rules)))))
+    return replace(policy, gate=gate, can_ask=policy.can_ask and not off, digest=named)
 
 
 def marked_sensitive(trace: Trace, args: Args) -> str:

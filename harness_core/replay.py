@@ -131,6 +131,7 @@ class _Replay:
     policy: Policy
     calls: dict[str, _Recorded] = field(default_factory=lambda: defaultdict(_Recorded))
     ruled: dict[tuple[str, int, str, str, str], list[HookRuled]] = field(default_factory=lambda: defaultdict(list))
+    denied: set[str] = field(default_factory=set)  # calls that this policy would never let run
 
     def __post_init__(self) -> None:
         for fact in self.facts:
@@ -218,6 +219,8 @@ class _Replay:
         for state in trace.batch:
             recorded = self.calls[state.call.call_uuid]
             verdict, said = _judged(self.policy, trace, state)
+            if verdict in ("deny", "error"):
+                self.denied.add(state.call.call_uuid)
             by, shown = _speaker(self.policy, said, state.call), replace(state.call, args=said.args)
             yield from self._compared(trace, fact, said.rulings, state.call)
             yield self._ruling(
@@ -228,7 +231,7 @@ class _Replay:
     def _started(self, trace: Trace, fact: ToolCallStart, call: ToolCall) -> Iterator[Ruling]:
         """A call that is about to run: now only a refusal counts, of what it became, or after what came before it."""
         state = trace.of(call.call_uuid)
-        if state is None or call.name not in self.policy.gate.tools or _judged(self.policy, trace, state)[0] == "deny":
+        if state is None or call.call_uuid in self.denied:
             return
         if said := refusal(self.policy.gate, trace, call, state.inspection):
             by = _speaker(self.policy, said, call)

@@ -48,7 +48,7 @@ FLOORS: Final = (
     Floor("bot: what was shown", "bot.posts bot.facts", pure=True),
     Floor(
         "bot: payloads in, pictures out",
-        "bot.inbound bot.story bot.blocks bot.modals bot.edits bot.rule_asked bot.timeline",
+        "bot.inbound bot.story bot.blocks bot.modals bot.edits bot.rule_asked bot.timeline bot.reports",
         pure=True,
     ),
     Floor(
@@ -115,12 +115,13 @@ PUBLIC: Final = words(
     "harness_core.parts harness_core.permissions.against harness_core.permissions.cases "
     "harness_core.permissions.grammar harness_core.permissions.offer harness_core.permissions.rule "
     "harness_core.permissions.sound harness_core.policy_file harness_core.ports harness_core.session "
-    "harness_core.steps harness_core.tools.sandbox harness_core.types"
+    "harness_core.steps harness_core.tools.sandbox harness_core.types harness_core.replay"
 )
 # Who puts the parts together, or plays with the whole; and what only those may know.
 PARTS: Final = words(
     "harness_core.store.sqlite harness_core.models.practice harness_core.models.openai harness_core.tools "
-    "harness_core.tools.own harness_core.tools.shell harness_core.store.reading harness_core.own_hooks"
+    "harness_core.tools.own harness_core.tools.shell harness_core.store.reading harness_core.own_hooks "
+    "harness_core.permissions.judge harness_core.policies"
 )
 COMPOSERS: Final = frozenset({"bot.app", "bot.demo", "bot.judging", "bot.replaying", "bot.__main__"})
 

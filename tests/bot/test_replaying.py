@@ -1,7 +1,8 @@
-"""`harness-bot trace`: what was recorded, for whoever wants to know what happened."""
+"""`harness-bot trace`, `replay` and `backtest`: what happened in recorded sessions, and what would have."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,134 @@ def test_a_session_that_there_is_not_is_told(data: Path, capsys: pytest.CaptureF
 
     assert (code, out) == (1, "")
     assert "There is no session 'C3:1772357400.000100'" in err
+
+
+POLICY = """
+[[rule]]
+effect = "deny"
+tool = "bash"
+pattern = "touch *"
+
+[[rule]]
+effect = "allow"
+tool = "bash"
+pattern = "npm test"
+"""
+
+
+@pytest.fixture
+def policy(tmp_path: Path) -> str:
+    path = tmp_path / "other.toml"
+    path.write_text(POLICY)
+    return str(path)
+
+
+def test_under_the_policy_in_force_a_session_goes_the_same_way(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(data, capsys, "replay", THREAD)
+
+    assert code == 0
+    assert out.endswith("2 verdicts, 0 of them not as recorded; the session would have gone the same way.\n")
+
+
+def test_a_replay_tells_where_another_policy_parts_from_the_recording(
+    data: Path, policy: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, _ = run(data, capsys, "replay", THREAD, "--policy", policy)
+
+    assert code == 0
+    assert "→ gate                deny (recorded: ask)  bash touch report.txt — rule deny bash touch *: " in out
+    assert out.endswith("1 of them not as recorded; it parts from the recording at fact 9.\n")
+
+
+def test_a_replay_is_there_for_programs_too(data: Path, policy: str, capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = run(data, capsys, "replay", THREAD, "--policy", policy, "--json")
+
+    first, second = map(json.loads, out.splitlines())
+    assert (first["verdict"], first["recorded"], first["diverges"]) == ("allow", "allow", False)
+    assert (second["verdict"], second["recorded"], second["diverges"]) == ("deny", "ask", True)
+    assert (second["tool"], second["args"], second["step"]) == ("bash", {"command": "touch report.txt"}, 2)
+
+
+def test_a_backtest_tells_per_rule_what_would_have_changed(
+    data: Path, policy: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, _ = run(data, capsys, "backtest", "--policy", policy)
+
+    assert code == 0
+    assert out.startswith("2 sessions, 3 verdicts on calls: 1 would be another.\n")
+    assert "ask → deny          1        1  rule deny bash touch *" in out
+    assert f"2026-03-01 09:30:13  bash touch report.txt  ({THREAD} at 9)" in out
+    assert out.endswith("Rules that decided no recorded call: allow bash npm test\n")
+
+
+def test_a_backtest_is_there_for_programs_too(data: Path, policy: str, capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = run(data, capsys, "backtest", "--policy", policy, "--json")
+
+    told = json.loads(out)
+    assert (told["sessions"], told["calls"], told["unused"]) == (2, 3, ["allow bash npm test"])
+    assert told["rules"] == {"rule deny bash touch *": {"ask → deny": 1}}
+    assert [(c["session"], c["verdict"], c["conditional"]) for c in told["changes"]] == [(THREAD, "deny", False)]
+
+
+@pytest.mark.parametrize(
+    ("narrowed", "calls"),
+    [
+        (["--channel", "C1"], 2),
+        (["--channel", "C9"], 0),
+        (["--since", "2026-03-01T09:31:00"], 1),
+        (["--since", "2027-01-01"], 0),
+    ],
+)
+def test_a_backtest_can_be_narrowed_to_a_channel_or_a_time(
+    data: Path, policy: str, capsys: pytest.CaptureFixture[str], narrowed: list[str], calls: int
+) -> None:
+    _, out, _ = run(data, capsys, "backtest", "--policy", policy, "--json", *narrowed)
+
+    assert json.loads(out)["calls"] == calls
+
+
+def test_what_another_policy_would_have_allowed_is_told_though_a_person_rejected_it(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "wide.toml").write_text('[[rule]]\neffect = "allow"\ntool = "bash"\npattern = "rm *"\n')
+
+    _, out, _ = run(data, capsys, "backtest", "--policy", str(tmp_path / "wide.toml"), "--json")
+
+    [change] = json.loads(out)["changes"]
+    assert (change["session"], change["recorded"], change["verdict"], change["diverges"]) == (
+        OTHER,
+        "ask",
+        "allow",
+        True,
+    )
+
+
+def test_a_policy_with_a_fault_is_told_before_anything_is_replayed(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "bad.toml").write_text('[[rule]]\neffect = "deny"\ntool = "bsh"\n')
+
+    codes = [
+        run(data, capsys, *given, "--policy", str(tmp_path / "bad.toml"))
+        for given in (["backtest"], ["replay", THREAD])
+    ]
+
+    for code, out, err in codes:
+        assert (code, out) == (2, "")
+        assert "there is no tool bsh" in err
+
+
+def test_nothing_that_is_recorded_is_changed_by_looking(
+    data: Path, policy: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = {path: path.stat().st_mtime_ns for path in data.rglob("*") if path.is_file()}
+
+    for arguments in (["trace"], ["trace", THREAD], ["replay", THREAD], ["backtest", "--policy", policy]):
+        assert run(data, capsys, *arguments)[0] == 0
+
+    assert {path: path.stat().st_mtime_ns for path in data.rglob("*.db")} == {
+        path: at for path, at in before.items() if path.suffix == ".db"
+    }
 
 
 def test_where_nothing_was_recorded_it_says_so_and_makes_nothing(

@@ -205,5 +205,16 @@ def test_what_was_never_decided_is_said_and_compared_with_nothing() -> None:
     assert (said.verdict, said.recorded, said.differs, said.diverges) == ("ask", "", False, False)
 
 
+def test_a_thousand_steps_get_a_thousand_verdicts() -> None:
+    calls = [tool_call("look", uuid=f"l{step}", n=step) for step in range(1_000)]
+    steps = [fact for step, call in enumerate(calls, 1) for fact in (ReasonEnd("", (call,), step=step), *ran(call))]
+
+    said = replay(history(*BEGIN, *steps, *DONE), policy(PermissionRule.deny("look", '{"n":500}'), max_steps=2_000))
+
+    assert [r.step for r in said if r.verdict == "allow"] == [n for n in range(1, 1_001) if n != 501]
+    assert [r.step for r in said if r.diverges] == [501]
+    assert [r.conditional for r in said] == [False] * 501 + [True] * 499
+
+
 def test_an_empty_session_has_nothing_to_say() -> None:
     assert replay((), policy()) == ()
