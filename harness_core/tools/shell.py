@@ -59,20 +59,25 @@ def _seen(command: str, workspace: Path) -> Inspection:
 
 
 def _git_runs(root: str) -> str:
-    """The first key of the repository's own configuration that runs a program, or "". What cannot be read counts."""
+    """The first key of the repository's own configuration that runs a program, or "". What cannot be read counts.
+
+    What the machine and its user set up elsewhere is theirs; it is the agent's if their home is the workspace.
+    """
     program = shutil.which("git", path=clean_environment(os.environ, Path(root))["PATH"])
     if program is None:
         return ""
-    argv = [program, "config", "--local", "--includes", "--name-only", "--get-regexp", GIT_RUNS]
+    argv = [program, "config", "--includes", "--show-scope", "--name-only", "--get-regexp", GIT_RUNS]
     try:
         done = subprocess.run(
             argv, cwd=root, env=clean_environment(os.environ, Path(root)), capture_output=True, text=True, timeout=5
         )
     except (OSError, subprocess.SubprocessError) as error:
         return f"unreadable ({type(error).__name__})"
-    # 1: nothing found; 128: no repository here, so there is no configuration of one.
-    found = done.stdout.split()
-    return found[0] if found else "" if done.returncode in (0, 1, 128) else "unreadable"
+    if done.returncode not in (0, 1):  # 1: nothing found
+        return "unreadable"
+    theirs = {"system", "command"} if f"{HOME}/".startswith(f"{root}/") else {"system", "command", "global"}
+    found = [line.partition("\t") for line in done.stdout.splitlines()]
+    return next((key for scope, _, key in found if scope not in theirs), "")
 
 
 async def _never(session_id: str) -> bool:

@@ -144,6 +144,21 @@ async def test_a_command_that_cannot_be_started_is_an_error(run: Run, tmp_path: 
     assert nowhere == ToolResult("The command could not be started: No such file or directory.", "error")
 
 
+@pytest.mark.parametrize(
+    "odd", ["", "'", "\\", " ", "é \u4e2d", "\r", "\u202e", "\x7f", "\ufeff", "%s $HOME `id` !! ~"]
+)
+async def test_the_bytes_that_were_judged_are_the_bytes_that_run_in_a_shell_without_start_up_files(
+    run: Run, odd: str, tmp_path: Path
+):
+    command = f"cat /proc/$$/cmdline > seen; : #{odd}"
+
+    assert (await run(tmp_path, command)).outcome == "ok"
+
+    bash, *argv = (tmp_path / "seen").read_bytes().removesuffix(b"\0").split(b"\0")
+    assert bash.endswith(b"/bash")
+    assert argv == [b"--noprofile", b"--norc", b"-c", b"--", command.encode()]
+
+
 def test_rules_match_the_command_and_nothing_is_taken_for_read_only():
     args = {"command": "ls"}
 
@@ -286,9 +301,33 @@ async def test_no_file_descriptor_is_left_open(run: Run, tmp_path: Path):
     assert set(os.listdir("/proc/self/fd")) == before
 
 
-async def test_the_programs_that_git_configuration_names_are_not_run_by_a_status(run: Run, tmp_path: Path):
-    await run(tmp_path, "git init -q . && git config core.fsmonitor 'touch ran; false' && echo x > f && git add f")
-    assert not (tmp_path / "ran").exists()
+@pytest.mark.parametrize(
+    "trap",
+    [
+        "git config core.fsmonitor 'touch ran; false'",
+        "printf '#!/bin/sh\ntouch ran\n' > .git/hooks/post-index-change; chmod +x .git/hooks/*",
+        "mkdir h; printf '#!/bin/sh\ntouch ran\n' > h/post-index-change; chmod +x h/*; git config core.hooksPath h",
+        "git config core.pager 'touch ran; cat'; git config pager.status 'touch ran; cat'; git config pager.log true",
+        "git config core.editor 'touch ran'",
+    ],
+)
+async def test_what_a_repository_brings_along_is_not_run_by_verbs_that_only_read(run: Run, trap: str, tmp_path: Path):
+    made = await run(tmp_path, f"git init -q . && echo x > f && git add f; {trap}")
+    assert made.outcome == "ok"
 
+    for verb in ("status", "log", "ls-files", "diff", "branch", "blame f", "describe --dirty", "stash list"):
+        await run(tmp_path, f"git {verb}")
+        assert "ran" not in os.listdir(tmp_path), verb
     assert "new file" in (await run(tmp_path, "git status")).content
+
+
+async def test_a_program_in_the_workspace_is_never_the_one_that_runs(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    for name in ("ls", "cat", "bash", "bwrap", "git"):
+        (tmp_path / name).write_text(f"#!/bin/sh\n: > {tmp_path}/ran\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", os.pathsep.join([str(tmp_path), ".", "", os.environ["PATH"]]))
+
+    assert (await run(tmp_path, "ls | cat; git --version; bash -c :")).outcome == "ok"
     assert not (tmp_path / "ran").exists()

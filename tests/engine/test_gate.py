@@ -83,12 +83,21 @@ async def test_what_changed_after_it_was_judged_is_not_run(bench: Bench) -> None
     assert not (folder / "x").exists()
 
 
-async def test_a_repository_that_runs_programs_for_verbs_that_read_asks(bench: Bench) -> None:
+@pytest.mark.parametrize(
+    "key",
+    ["diff.x.textconv", "diff.x.command", "diff.external", "filter.x.clean", "filter.x.smudge", "filter.x.process"],
+)
+@pytest.mark.parametrize("place", ["", "included", "config.worktree"])
+async def test_a_repository_that_runs_programs_for_verbs_that_read_asks(bench: Bench, key: str, place: str) -> None:
     folder = bench.folder / "ws"
     folder.mkdir(parents=True)
     git(folder, "init", "-q")
     assert await asked(bench, call("bash", command="git diff")) == ([], ["ok"])
-    git(folder, "config", "diff.x.textconv", "touch /tmp/no")
+    git(folder, "config", *(["--file", str(folder / ".git" / place)] if place else []), key, "touch /tmp/no")
+    if place == "included":
+        git(folder, "config", "include.path", place)
+    if place == "config.worktree":
+        git(folder, "config", "extensions.worktreeConfig", "true")
 
     (why,), _ = await asked(bench, call("bash", command="git diff"), session="t")
 
