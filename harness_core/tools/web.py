@@ -1,8 +1,8 @@
 """Fetch one page of the public internet, from the addresses that were looked at and from nowhere else.
 
 A name is resolved once, when the call is inspected. Every address must be public, and the connection is made to one of
-them: a name that later leads into somebody's own network is not asked again. Redirects are followed on the same host
-alone; one that leads elsewhere is told to the model, whose next call is then judged like any other.
+them: a name that later leads into somebody's own network is not asked again. No redirect is followed, not even on the
+same host, since a rule may tell one path there from another: the model is told, and its next call is judged like any.
 """
 
 from __future__ import annotations
@@ -33,7 +33,6 @@ WEB_SECONDS: Final = 30.0  # of one fetch, or less if the deadline is nearer
 ENGINE_SECONDS: Final = 5.0  # that the engine waits longer, so that it is the tool that says what took so long
 WEB_CHARS: Final = 50_000  # of one result; head and tail are kept
 HTML_SECONDS: Final = 10.0  # to make text of one page
-REDIRECTS: Final = 5  # on the same host
 ADDRESSES: Final = 16  # of one name that are kept
 LOOKUPS: Final = 1_000  # calls whose addresses are remembered
 LOOKUP_SECONDS: Final = 3_600.0  # that a call's addresses are remembered: an approval often takes a while
@@ -69,7 +68,7 @@ def web_tool(*, allow_private: bool = False, resolve: Resolve = system_resolve) 
     async def webfetch(url: UrlArgument, context: ToolContext) -> ToolResult:
         """Fetch a page of the public internet with GET and return its text; HTML comes as Markdown.
 
-        There are no cookies and nobody is logged in. A redirect to another host is reported, not followed.
+        There are no cookies and nobody is logged in. A redirect is reported, not followed.
         url: the whole address, with http:// or https://
         """
         seconds = context.deadline.left(context.clock.monotonic(), own=WEB_SECONDS)
@@ -130,27 +129,21 @@ class _Lookups:
 
 async def _fetched(url: URL, addresses: tuple[str, ...]) -> ToolResult:
     async with session_to(url, addresses) as session:
-        for _ in range(REDIRECTS + 1):
-            page = await get(session, url)
-            if not page.leads_to:
-                return await _result(page)
-            onward = _onward(page)
-            if onward is None:
-                return ToolResult(
-                    f"{page.url} redirects to {short(page.leads_to, URL_CHARS)} (HTTP {page.status}). That is another"
-                    " place, so it was not followed. To fetch it, call webfetch with that address."
-                )
-            url = onward
-    raise ToolFailed(f"{url.host} redirects more than {REDIRECTS} times.")
+        page = await get(session, url)
+    if not page.leads_to:
+        return await _result(page)
+    return ToolResult(
+        f"{page.url} redirects to {short(_onward(page), URL_CHARS)} (HTTP {page.status}). That is another place, so it"
+        " was not followed. To fetch it, call webfetch with that address."
+    )
 
 
-def _onward(page: Page) -> URL | None:
-    """Where a redirect leads, if that is the same scheme, host and port."""
+def _onward(page: Page) -> str:
+    """Where a redirect leads, in full, if it can be told."""
     try:
-        url = page.url.join(URL(page.leads_to))
-        return URL(fetchable(str(url))) if url.origin() == page.url.origin() else None
+        return str(page.url.join(URL(page.leads_to)))
     except ValueError:
-        return None
+        return page.leads_to
 
 
 # -- the result --------------------------------------------------------------------------------------------------------

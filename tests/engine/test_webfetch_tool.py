@@ -20,6 +20,7 @@ from yarl import URL
 from harness_core import HITL, HITLDecision
 from harness_core.errors import ToolFailed
 from harness_core.events import HITLPending, Inspected, ToolCallEnd
+from harness_core.permissions.rule import PermissionRule
 from harness_core.ports import ToolContext
 from harness_core.testing import FakeClock, ScriptedModel, call
 from harness_core.tools import BUILTIN, html_text, http_get
@@ -28,7 +29,7 @@ from harness_core.tools.addresses import not_public
 from harness_core.tools.html_text import readable
 from harness_core.tools.http_get import USER_AGENT, WEB_BYTES
 from harness_core.tools.spec import NOTHING, FunctionTool
-from harness_core.tools.web import LOOKUP_SECONDS, REDIRECTS, WEB_CHARS, web_tool
+from harness_core.tools.web import LOOKUP_SECONDS, WEB_CHARS, web_tool
 from harness_core.tools.web_text import media_type, text_of
 from harness_core.types import Deadline, ToolResult
 from tests.engine.harness import Bench, only, request
@@ -348,50 +349,31 @@ async def test_html_that_breaks_the_converter_is_an_error(
 # -- redirects ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("to", ["/there", "there", "http://127.0.0.1:{port}/there#part", "//127.0.0.1:{port}/there"])
+@pytest.mark.parametrize(
+    ("to", "where"),
+    [
+        ("/there", "http://127.0.0.1:{port}/there"),
+        ("there?a=1", "http://127.0.0.1:{port}/there?a=1"),
+        ("http://127.0.0.1:{port}/there", ""),
+        ("http://127.0.0.2:{port}/there", ""),
+        ("http://localhost:{port}/there", ""),
+        ("http://127.0.0.1:1/there", ""),
+        ("https://127.0.0.1:{port}/there", ""),
+        ("http://169.254.169.254/latest/meta-data", ""),
+        ("http://user:secret@127.0.0.1:{port}/there", ""),
+        ("//example.com/x", "http://example.com/x"),
+        ("file:///etc/passwd", ""),
+        ("http://[::1/", ""),
+    ],
+)
 @pytest.mark.parametrize("status", [301, 307])
-async def test_a_redirect_on_the_same_host_is_followed(to: str, status: int, site: Site, context: ToolContext):
-    there = site.says("arrived", path="/there")
-    url = site.redirects(to.format(port=site.server.port), status=status)
-
-    content = await fetched(url, context)
-
-    assert content.startswith(there)
-    assert content.endswith("arrived")
-
-
-async def test_redirects_on_the_same_host_come_to_an_end(site: Site, context: ToolContext):
-    for n in range(REDIRECTS + 1):
-        site.redirects(f"/{n + 1}", f"/{n}")
-    site.says("arrived", path=f"/{REDIRECTS + 1}")
-
-    assert (await fetched(site.url("/1"), context)).endswith("arrived")
-    assert "redirects more than" in await refused(site.url("/0"), context)
-    site.redirects("/loop", "/loop")
-    assert "redirects more than" in await refused(site.url("/loop"), context)
-
-
-ELSEWHERE = [
-    "http://127.0.0.2:{port}/there",
-    "http://localhost:{port}/there",
-    "http://127.0.0.1:1/there",
-    "https://127.0.0.1:{port}/there",
-    "http://169.254.169.254/latest/meta-data",
-    "http://user:secret@127.0.0.1:{port}/there",
-    "//example.com/x",
-    "file:///etc/passwd",
-    "http://[::1/",
-]
-
-
-@pytest.mark.parametrize("to", ELSEWHERE)
-async def test_a_redirect_to_elsewhere_is_told_and_not_followed(to: str, site: Site, context: ToolContext):
+async def test_a_redirect_is_told_and_not_followed(to: str, where: str, status: int, site: Site, context: ToolContext):
     site.says("arrived", path="/there")
-    to = to.format(port=site.server.port)
+    to, where = (text.format(port=site.server.port) for text in (to, where))
 
-    content = await fetched(site.redirects(to), context)
+    content = await fetched(site.redirects(to, status=status), context)
 
-    assert f"redirects to {to} (HTTP 302)" in content
+    assert f"redirects to {where or to} (HTTP {status})" in content
     assert "call webfetch with that address" in content
     assert [asked.path for asked in site.asked] == ["/"]
 
@@ -406,11 +388,11 @@ async def test_no_cookie_no_credentials_and_no_proxy(
     monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
-    site.says("arrived", path="/there")
+    await fetched(site.says("arrived"), context)
+    await fetched(site.redirects("/there"), context)  # which sets a cookie
+    await fetched(site.says("arrived"), context)
 
-    await fetched(site.redirects("/there"), context)
-
-    assert len(site.asked) == 2
+    assert len(site.asked) == 3
     for asked in site.asked:
         assert asked.method == "GET"
         assert set(asked.headers) == {"Host", "User-Agent", "Accept", "Accept-Encoding", "Connection"} & set(
@@ -609,6 +591,40 @@ async def test_a_fetch_is_asked_about_and_goes_where_the_card_was_about(bench: B
     assert only(events, ToolCallEnd).content.endswith("arrived")
     (seen,) = [e for e in await bench.store.read("s") if isinstance(e, Inspected)]
     assert seen.found.addresses == ("127.0.0.1",)
+
+
+@pytest.mark.parametrize(
+    ("to", "comes_to"),
+    [
+        ("/docs/b", "ok"),
+        ("/admin", "asks"),
+        ("/docs/secret", "denied"),
+        ("http://localhost:{port}/docs/b", "asks"),
+        ("http://127.0.0.9:{port}/docs/b", "denied"),
+    ],
+)
+async def test_where_a_redirect_leads_is_a_call_of_its_own(bench: Bench, site: Site, to: str, comes_to: str):
+    to = to.format(port=site.server.port)
+    first = site.redirects(to, path="/docs/a")
+    for path in ("/docs/b", "/docs/secret", "/admin"):
+        site.says("arrived", path=path)
+    rules = [
+        PermissionRule.allow("webfetch", site.url("/docs/*")),
+        PermissionRule.deny("webfetch", site.url("/docs/secret*")),
+        PermissionRule.deny("webfetch", "127.0.0.9"),
+    ]
+    onward = str(URL(first).join(URL(to)))
+    model = ScriptedModel(call("webfetch", url=first), call("webfetch", url=onward), "done")
+    engine = bench.engine(model, [web_tool(allow_private=True)], rules=rules)
+
+    events = await request(engine, "fetch it")
+
+    assert [asked.path for asked in site.asked] == ["/docs/a", *(["/docs/b"] if comes_to == "ok" else [])]
+    waiting = [task for event in events if isinstance(event, HITLPending) for task in event.tasks]
+    assert [task.args["url"] for task in waiting] == ([onward] if comes_to == "asks" else [])
+    assert all(f"contacts {URL(onward).host}" in task.comment for task in waiting)
+    outcomes = [event.outcome for event in events if isinstance(event, ToolCallEnd)]
+    assert outcomes == ["ok"] if comes_to == "asks" else outcomes == ["ok", comes_to]
 
 
 async def test_a_private_address_is_refused_without_asking(bench: Bench, site: Site):
