@@ -22,6 +22,7 @@ from bot.chronicle import Chronicle
 from bot.config import Settings, SlackSettings
 from bot.facts import CODEC
 from bot.folders import keep_apart, kept_files, private
+from bot.foresight import Foresight
 from bot.ids import Identity
 from bot.inbox import Inbox
 from bot.listeners import bolt_app
@@ -126,8 +127,9 @@ class Bot:
             self.us = await self._identity()
             self.book.home = self.us.home
             self.directory = Directory(self.api, self.us, self.clock.monotonic)
+            foresight = Foresight(self.directory, self.book, self.clock)
             self.presenter = Presenter(
-                self.store, self.api, self.directory, self.book, self.clock, self.us, self.engine.spec
+                self.store, self.api, foresight, self.book, self.clock, self.us, self.engine.spec
             )
             ending.push_async_callback(self.presenter.close)
             ending.push_async_callback(self.engine.close)
@@ -135,6 +137,7 @@ class Bot:
             ending.push_async_callback(self.inbox.close)
             await self.engine.start()
             ending.push_async_callback(_cancelled, asyncio.create_task(self.presenter.recover()))
+            ending.push_async_callback(_cancelled, asyncio.create_task(foresight.watch()))
             ending.push_async_callback(_cancelled, asyncio.create_task(self.book.watch(self._wake_all)))
             # Left to itself, the client asks for ever with a token that Slack refuses, and tells nobody.
             address = await self._socket_address()

@@ -14,6 +14,7 @@ from bot.facts import (
     NetworkSwitched,
     Paused,
     Posted,
+    PostGone,
     SensitiveChanged,
     StandingRuleAdded,
     StandingRuleRevoked,
@@ -63,6 +64,8 @@ def line(event: Event) -> tuple[str, Mapping[str, object]] | None:
             return "stop asked for", {"by": by}
         case Posted(post=post, ts=ts, revision=0) if post.startswith(_CARD):
             return "card posted", {"task": post.removeprefix(_CARD)[:6], "message": ts}
+        case PostGone(post=post, ts=ts) if post.startswith(_CARD) and ts:
+            return "card gone", {"task": post.removeprefix(_CARD)[:6], "message": ts}
         case HITLSubmitted(fingerprint=task, decision=decision, by=by, via=via):
             return "decision stored", {"task": task[:6], "decision": decision.action, "by": by, "via": via}
         case RunEnd(status=status):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from bot import ids
@@ -11,7 +11,7 @@ from bot.blocks import answer_messages, card_message, notice_message
 from bot.pace import Urgency
 from bot.posts import card_id
 from bot.story import Story, Withdrawn
-from bot.view import Answer, Card
+from bot.view import Answer, Card, Decided, Waiting
 from harness_core.types import canonical, digest
 
 MARK: Final = "harness_post"
@@ -34,6 +34,25 @@ class Draft:
         if self.card:
             return self.message  # its block_id names it
         return {**self.message, "metadata": {"event_type": MARK, "event_payload": {"post": self.post}}}
+
+    @property
+    def waits(self) -> bool:
+        """Whether it is a card that somebody has to decide."""
+        return self.card is not None and isinstance(self.card.state, Waiting)
+
+    @property
+    def wanted(self) -> bool:
+        """Whether it is posted if it does not stand yet: a card that nobody can decide any more helps nobody."""
+        return self.card is None or self.waits
+
+    @property
+    def core(self) -> str:
+        """The same for two pictures that differ only in how many of the others are decided."""
+        if self.card is None:
+            return self.digest
+        state = self.card.state
+        state = replace(state, waits_for=min(state.waits_for, 1)) if isinstance(state, Decided) else state
+        return digest(canonical(card_message(replace(self.card, decided=0, state=state))))
 
     @property
     def digest(self) -> str:

@@ -119,17 +119,28 @@ class PostIntended(Event):
 
 @dataclass(frozen=True, slots=True)
 class Posted(Event):
-    """A message stands in the thread, drawn for the revision-th time, with this digest."""
+    """A message stands in the thread, drawn for the revision-th time, with this digest. core: the digest of what it
+    says apart from the count of others beside it.
+    """
 
     post: str
     digest: str
     ts: str
     revision: int = 0
+    core: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PostGone(Event):
+    """A message does not stand in the thread: somebody deleted it, or (ts "") it was sought and is not there."""
+
+    post: str
+    ts: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Reacted(Event):
-    """The reaction that the bot shows on a message; "" for none."""
+    """The reaction that the bot put on a message last; "" where it took one away."""
 
     ts: str
     name: str
@@ -160,6 +171,7 @@ BOT_FACTS: Final = (
     StandingRuleRevoked,
     PostIntended,
     Posted,
+    PostGone,
     Reacted,
     Rendered,
 )

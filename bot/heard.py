@@ -1,4 +1,4 @@
-"""What people did in Slack, in our own words: nine values and where they come from.  Pure; `inbound` makes them."""
+"""What people did in Slack, in our own words: ten values and where they come from.  Pure; `inbound` makes them."""
 
 from __future__ import annotations
 
@@ -102,6 +102,14 @@ class Amend:
 
 
 @dataclass(frozen=True, slots=True)
+class Removed:
+    """A message of ours was deleted."""
+
+    session_id: str
+    ts: str
+
+
+@dataclass(frozen=True, slots=True)
 class Stop:
     """Somebody wants the run of this session to stop."""
 
@@ -138,4 +146,4 @@ class Ignore:
     origin: Origin | None = None
 
 
-Inbound = Prompt | Decide | Edit | OpenModal | Amend | Stop | Status | Configure | Ignore
+Inbound = Prompt | Decide | Edit | OpenModal | Amend | Removed | Stop | Status | Configure | Ignore

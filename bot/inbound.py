@@ -1,6 +1,6 @@
 """What Slack sent, in our own words.  Pure: nothing behind this door reads a payload, and nothing in a payload raises.
 
-Events, clicks, submitted modals and slash commands become one of nine values. Only shape is judged here; who may do
+Events, clicks, submitted modals and slash commands become one of ten values. Only shape is judged here; who may do
 what is judged by `approvers`, against what Slack says when asked, never against the hints that a payload carries.
 """
 
@@ -10,8 +10,22 @@ from collections.abc import Mapping
 from typing import Any, Final, TypeGuard
 
 from bot import ids, words
-from bot.heard import Amend, Configure, Decide, Edit, File, Ignore, Inbound, OpenModal, Origin, Prompt, Status, Stop
-from bot.ids import Identity, Thread
+from bot.heard import (
+    Amend,
+    Configure,
+    Decide,
+    Edit,
+    File,
+    Ignore,
+    Inbound,
+    OpenModal,
+    Origin,
+    Prompt,
+    Removed,
+    Status,
+    Stop,
+)
+from bot.ids import Identity, Thread, thread_of
 from bot.typed import mentions, opens_for_others, typed, typed_command
 from harness_core.hitl import Approve, Decision, Happened, Reject, Rerun, Skip
 
@@ -100,6 +114,9 @@ def _edited(
 
 
 def _deleted(event: Mapping[str, Any], before: Mapping[str, Any], ts: str, shared: bool, us: Identity) -> Inbound:
+    if us.bot_id and before.get("bot_id") == us.bot_id and ids.is_ts(ts):
+        thread = Thread(us.home, _str(event, "channel"), _str(before, "thread_ts") or ts)
+        return Removed(thread.session_id, ts) if thread_of(thread.session_id) else Ignore("the deletion is malformed")
     if why := _not_a_person(before, us):
         return Ignore(why)
     origin = _origin(event, {**before, "ts": ts}, shared)

@@ -14,7 +14,7 @@ from bot.approvers import Refusal, Who
 from bot.blocks import may_approve_by_word, shown_whole
 from bot.commands import Commands
 from bot.facts import Posted, show
-from bot.heard import Amend, Configure, Decide, Edit, Ignore, Inbound, OpenModal, Origin, Prompt, Status, Stop
+from bot.heard import Amend, Configure, Decide, Edit, Ignore, Inbound, OpenModal, Origin, Prompt, Removed, Status, Stop
 from bot.ids import TaskRef, thread_of
 from bot.kit import View
 from bot.people import Directory
@@ -77,8 +77,8 @@ class Inbox:
             async with turn:
                 await self._take(heard)
         except BaseException:
-            if heard.origin:
-                self._heard.pop(_place(heard.origin), None)  # it is delivered again
+            if origin := getattr(heard, "origin", None):
+                self._heard.pop(_place(origin), None)  # it is delivered again
             raise
 
     async def _take(self, heard: Inbound) -> None:
@@ -87,6 +87,8 @@ class Inbox:
                 await self._prompt(heard)
             case Amend():
                 await self._amend(heard)
+            case Removed():
+                await self._presenter.gone(heard.session_id, heard.ts)
             case Stop():
                 await self._stop(heard)
             case Status():

@@ -39,7 +39,8 @@ def bolt_app(token: str, base_url: str, us: Identity, inbox: Inbox) -> AsyncApp:
             bot_token=token,
         )
 
-    app = AsyncApp(client=AsyncWebClient(base_url=base_url), authorize=authorize)
+    # Bolt would drop all that is about our own messages, also that one was deleted; `inbound` says which start nothing.
+    app = AsyncApp(client=AsyncWebClient(base_url=base_url), authorize=authorize, ignoring_self_events_enabled=False)
 
     # Bolt acknowledges an event when its listener starts, and awaits global middleware before: so a message is on disk
     # before Slack hears that we have it. If storing fails there is no acknowledgement, and Slack delivers it again.

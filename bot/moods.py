@@ -15,6 +15,7 @@ from harness_core.ports import Clock
 
 log = logging.getLogger(__name__)
 
+WAITING: Final = "hourglass_flowing_sand"
 CALM: Final = 1.0  # seconds that a mood must last before it becomes a reaction: a quick run needs none
 
 
@@ -37,10 +38,10 @@ class Moods:
     async def settled(self, session_id: str, prompt_ts: str, mood: str) -> bool:
         """Whether the prompts show this mood; if not, they will, once it has lasted. Only the newest run's has one."""
         shown = await self._shown(session_id)
-        wanted = {ts: "" for ts, name in shown.items() if name}
+        wanted = {ts: "" for ts, name in shown.items() if name == WAITING}
         if prompt_ts:
             wanted[prompt_ts] = mood
-        done = all(shown.get(ts, "") == name for ts, name in wanted.items())
+        done = all(_fits(shown.get(ts), name) for ts, name in wanted.items())
         if session_id in self._tasks or not done:
             self._wanted[session_id] = wanted
         if session_id not in self._tasks and not done:
@@ -68,14 +69,23 @@ class Moods:
         self._wake(session_id)
 
     async def _change(self, session_id: str, ts: str, mood: str) -> None:
-        thread, shown = thread_of(session_id), (await self._shown(session_id)).get(ts, "")
-        if thread is None or shown == mood:
+        thread, shown = thread_of(session_id), (await self._shown(session_id)).get(ts)
+        if thread is None or _fits(shown, mood):
             return
+        add = mood == WAITING or shown is None
         try:
-            if shown:
-                await self._api.react(thread.channel, ts, shown, add=False)
-            if mood:
-                await self._api.react(thread.channel, ts, mood, add=True)
+            await self._api.react(thread.channel, ts, mood if add else WAITING, add=add)
         except SlackRefused as refused:  # it would again
             log.warning("no reaction: %s", refused)
-        await self._note(session_id, Reacted(ts, mood))
+        await self._note(session_id, Reacted(ts, mood if add else ""))
+
+
+def _fits(shown: str | None, mood: str) -> bool:
+    """Whether a message looks as this mood wants it. shown: the last reaction put on it, None if there never was one.
+
+    Eyes say that it was seen, which stays true: they are never taken away, nor added once there was an hourglass. That
+    saves a call at each turn.
+    """
+    if mood == WAITING:
+        return shown == WAITING
+    return shown != WAITING and (mood == "" or shown is not None)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
 from typing import Final, Generic, TypeVar
 
 from bot.approvers import Person, Place, person_of, place_of
 from bot.ids import Identity
 from bot.slack_api import SlackApi
+from harness_core.errors import HarnessError
 
 # A click must not wait for a round trip, and a deactivated account must not go on deciding: a minute is the compromise.
 PERSON_SECONDS: Final = 60.0
@@ -35,8 +37,11 @@ class Remembered(Generic[T]):
             self._asking[name] = asyncio.create_task(self._fetch(name))
         return await asyncio.shield(self._asking[name])
 
-    async def renew(self, name: str) -> None:
-        """Ask, whatever is remembered. Raises what asking raises."""
+    async def keep(self, name: str) -> None:
+        """Ask anew, if the answer is missing or has lived for half its time. Raises what asking raises."""
+        known = self._answers.get(name)
+        if known and self._now() - known[0] < self._seconds / 2:
+            return
         if name not in self._asking:
             self._asking[name] = asyncio.create_task(self._fetch(name))
         await asyncio.shield(self._asking[name])
@@ -70,14 +75,13 @@ class Directory:
         place = await self._places.get(channel)
         return place.hinted(shared_outside) if place else None
 
-    async def prepare(self, users: Iterable[str]) -> None:
-        """Look people up before they click, so that a click need not wait for it. Failing costs nothing but time."""
-        await asyncio.gather(*(self._people.get(user) for user in users), return_exceptions=True)
-
-    async def refresh(self, users: Iterable[str], channels: Iterable[str]) -> None:
-        """Ask anew before what is remembered grows old. Failing costs nothing but time."""
-        asked = [*(self._people.renew(user) for user in users), *(self._places.renew(place) for place in channels)]
-        await asyncio.gather(*asked, return_exceptions=True)
+    async def keep(self, users: Iterable[str], channels: Iterable[str]) -> None:
+        """Ask about these, as far as what is remembered of them grows old. Failing costs nothing but time."""
+        # One after the other: there is time, and at once each would take a connection of its own.
+        for ask, names in ((self._people.keep, users), (self._places.keep, channels)):
+            for name in names:
+                with suppress(HarnessError):
+                    await ask(name)
 
     async def _person(self, user: str) -> Person | None:
         return person_of(await self._api.user(user), self._us)

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from bot.facts import Posted, PostIntended, Reacted, Rendered
+from bot.facts import Posted, PostGone, PostIntended, Reacted, Rendered
 from harness_core.events import Event
 
 
 @dataclass(frozen=True, slots=True)
 class Post:
-    """One message of ours. ts "": intended, and not known to have been posted."""
+    """One message of ours. ts "": intended, and not known to stand in the thread; gone: it does not."""
 
     digest: str
     ts: str = ""
     revision: int = 0
+    core: str = ""
+    gone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +37,10 @@ class Posts:
             match event:
                 case PostIntended(post=post, digest=digest):
                     by_id.setdefault(post, Post(digest))
-                case Posted(post=post, digest=digest, ts=ts, revision=revision):
-                    by_id[post] = Post(digest, ts, revision)
+                case Posted(post=post, digest=digest, ts=ts, revision=revision, core=core):
+                    by_id[post] = Post(digest, ts, revision, core)
+                case PostGone(post=post, ts=ts) if post in by_id and by_id[post].ts == ts:
+                    by_id[post] = Post("", gone=True)
                 case Reacted(ts=ts, name=name):
                     reactions[ts] = name
                 case Rendered(upto=shown):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -17,11 +17,12 @@ from bot import ids
 from bot.blocks import card_message
 from bot.drafts import Draft, drafts, stands
 from bot.edits import edit_form
-from bot.facts import Posted, PostIntended, Rendered, show
+from bot.facts import Posted, PostGone, PostIntended, Rendered, show
+from bot.foresight import Foresight
 from bot.ids import Identity, Thread, thread_of
 from bot.moods import Moods
-from bot.people import PERSON_SECONDS, Directory
 from bot.posts import Post, Posts, card_id
+from bot.redraws import Redraws, only_counts
 from bot.settings import SettingsBook
 from bot.slack_api import SlackApi, SlackRefused, SlackUnreachable
 from bot.story import Story, Withdrawn, told
@@ -35,8 +36,6 @@ log = logging.getLogger(__name__)
 
 RETRY: Final = 3.0  # seconds until another look, after Slack failed or while another process renders
 REMEMBERED: Final = 1_000  # sessions whose posts are kept in memory
-FRESH: Final = PERSON_SECONDS * 2 / 3  # seconds between two looks at who may click
-MOST_FRESH: Final = 50  # people looked up each time; Slack allows some hundred a minute
 GONE: Final = frozenset({"message_not_found", "cant_update_message"})
 
 
@@ -47,21 +46,20 @@ class Presenter:
         self,
         store: SessionStore,
         api: SlackApi,
-        directory: Directory,
+        foresight: Foresight,
         settings: SettingsBook,
         clock: Clock,
         us: Identity,
         spec: Callable[[str], ToolSpec | None],
     ) -> None:
-        self._store, self._api, self._directory, self._settings = store, api, directory, settings
+        self._store, self._api, self._foresight, self._settings = store, api, foresight, settings
         self._clock, self._us, self._spec = clock, us, spec
         self._dirty: set[str] = set()
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._posts: dict[str, Posts] = {}
         self._moods = Moods(api, clock, self._reactions, self._note, self.wake)
-        self._looking_up: set[asyncio.Task[None]] = set()
-        self._clickable: dict[str, list[str]] = {}
-        self._freshening: asyncio.Task[None] | None = None
+        self._redraws = Redraws()
+        self._later: dict[str, tuple[float, asyncio.Task[None]]] = {}
         self._forget = store.changed(self._changed)
 
     # -- waking --------------------------------------------------------------------------------------------------------
@@ -94,7 +92,7 @@ class Presenter:
         """Stop rendering; what is missing is rendered by whoever starts next."""
         self._forget()
         await self._moods.close()
-        tasks = [*self._tasks.values(), *self._looking_up, *filter(None, [self._freshening])]
+        tasks = [*self._tasks.values(), *(task for _, task in self._later.values())]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -172,29 +170,23 @@ class Presenter:
                 if isinstance(says, Withdrawn):
                     await self._tell(session_id, thread, post, says)
         settled = await self._moods.settled(session_id, story.prompt_ts, story.mood)
+        if story.over:
+            self._redraws.forget(session_id)
         if story.over and whole and settled and story.seq > posts.upto and session_id not in self._dirty:
             await self._note(session_id, Rendered(story.seq))
         return True
 
     async def _completed(self, session_id: str, story: Story) -> Story:
-        """The first card of each batch names who may decide; only what can be edited offers it. People are looked up
-        before they click.
-        """
+        """The first card of each batch names who may decide; only what can be edited offers it."""
         waiting = {mark: card for mark, card in story.cards.items() if isinstance(card.state, Waiting)}
         if not waiting:
-            self._clickable.pop(session_id, None)
+            self._foresight.unexpect(session_id)
             return story
+        self._foresight.expect(session_id)
         access = await self._settings.access()
         deciders = sorted(
             one for one in access.admins | access.approvers if ids.is_slack_id(one) and one != "requester"
         )
-        self._clickable[session_id] = deciders[:20]
-        if self._freshening is None:
-            self._freshening = asyncio.create_task(self._freshen(), name="fresh people")
-        # In the background: a card does not wait for it.
-        task = asyncio.create_task(self._directory.prepare(deciders[:20]))
-        self._looking_up.add(task)
-        task.add_done_callback(self._looking_up.discard)
         completed = {
             mark: replace(
                 card,
@@ -205,14 +197,6 @@ class Presenter:
         }
         return replace(story, cards={**story.cards, **completed})
 
-    async def _freshen(self) -> None:
-        """While cards wait, who may click them stays known: a click must not wait for Slack to say who it is."""
-        while True:
-            await self._clock.sleep(FRESH)
-            users = {user for deciders in self._clickable.values() for user in deciders}
-            threads = [thread_of(session_id) for session_id in self._clickable]
-            await self._directory.refresh(sorted(users)[:MOST_FRESH], {t.channel for t in threads if t})
-
     def _editable(self, card: Card) -> bool:
         spec = self._spec(card.task.tool_name)
         return spec is not None and edit_form(card, spec.schema) is not None
@@ -220,7 +204,9 @@ class Presenter:
     async def _drawn(self, session_id: str, thread: Thread, story: Story) -> bool:
         """Whether every message stands as it should. One that Slack refuses does not keep the others waiting."""
         whole = True
-        for draft in drafts(story):
+        if known := self._later.pop(session_id, None):
+            known[1].cancel()  # what can wait is asked anew below
+        for draft in self._in_turn(drafts(story), await self.posts(session_id)):
             try:
                 asked = await self._show(session_id, thread, draft)
             except SlackRefused as refused:
@@ -228,28 +214,51 @@ class Presenter:
                 whole, asked = False, False
             if asked and session_id in self._dirty:
                 return False  # Slack takes its time: what changed meanwhile must not wait for all the rest
-        return whole
+        return whole and session_id not in self._later
+
+    @staticmethod
+    def _in_turn(drafts: Sequence[Draft], posts: Posts) -> Sequence[Draft]:
+        """What stands is mended before anything is added: a decision is shown before the next card is posted. Of those
+        whose count changed, the one comes first that was drawn least often.
+        """
+
+        def turn(draft: Draft) -> tuple[int, int]:
+            post = posts.by_id.get(draft.post)
+            if post is None or not post.ts:
+                return 2, 0
+            return (1, post.revision) if only_counts(draft, post) else (0, 0)
+
+        return sorted(drafts, key=turn)
 
     async def _show(self, session_id: str, thread: Thread, draft: Draft) -> bool:
         """Post or update a message if it differs from what stands. Whether Slack was asked for anything."""
-        posts = await self.posts(session_id)
-        post, wanted = posts.by_id.get(draft.post), draft.digest
+        post = (await self.posts(session_id)).by_id.get(draft.post)
         if post is None:
-            await self._note(session_id, PostIntended(draft.post, wanted), key=f"intent:{draft.post}")
+            if not draft.wanted:
+                return False
+            await self._note(session_id, PostIntended(draft.post, draft.digest), key=f"intent:{draft.post}")
         elif not post.ts:
-            if ts := await self._found(thread, draft):
+            if post.gone and not draft.waits:
+                return False
+            if ts := await self._found(session_id, thread, draft):
                 post = Post(post.digest, ts)
                 await self._note(session_id, Posted(draft.post, post.digest, ts))
-        elif post.digest == wanted:
-            return False
+            elif not draft.wanted:
+                await self._note(session_id, PostGone(draft.post))
+                return True
         if post is None or not post.ts:
             ts = await self._api.post(thread.channel, thread.ts, draft.marked, draft.urgency)
-            await self._note(session_id, Posted(draft.post, wanted, ts))
-        elif post.digest != wanted:
-            await self._update(session_id, thread, draft, post, wanted)
-        return True
+            await self._note(session_id, Posted(draft.post, draft.digest, ts, core=draft.core))
+            return True
+        return post.digest != draft.digest and await self._update(session_id, thread, draft, post)
 
-    async def _update(self, session_id: str, thread: Thread, draft: Draft, post: Post, wanted: str) -> None:
+    async def _update(self, session_id: str, thread: Thread, draft: Draft, post: Post) -> bool:
+        """Draw a message anew, now or later. Whether Slack was asked."""
+        now = self._clock.now()
+        if wait := self._redraws.wait(session_id, draft, post, now):
+            self._look_again(session_id, now + wait)
+            return False
+        self._redraws.drawn(session_id, draft, post, now)
         revision = post.revision + 1
         message = card_message(replace(draft.card, revision=revision)) if draft.card else draft.message
         try:
@@ -258,11 +267,48 @@ class Presenter:
             if refused.code not in GONE:
                 raise
             log.warning("a message of session %s is gone from the thread: %s", session_id, refused)
-        await self._note(session_id, Posted(draft.post, wanted, post.ts, revision))
+            await self.gone(session_id, post.ts)
+        else:
+            await self._note(session_id, Posted(draft.post, draft.digest, post.ts, revision, draft.core))
+        return True
 
-    async def _found(self, thread: Thread, draft: Draft) -> str:
-        """The ts of a message that was intended and perhaps posted; "" if it is not in the thread."""
-        for message in reversed(await self._api.replies(thread.channel, thread.ts)):
+    async def gone(self, session_id: str, ts: str) -> None:
+        """A message of a thread was deleted. If it is a card of ours that waits, it is posted anew."""
+        for post, standing in (await self.posts(session_id)).by_id.items():
+            if standing.ts == ts:
+                await self._note(session_id, PostGone(post, ts))
+                self.wake(session_id)
+
+    def _look_again(self, session_id: str, at: float) -> None:
+        """Wake the session at this time, unless it is woken before."""
+        if known := self._later.get(session_id):
+            if known[0] <= at:
+                return
+            known[1].cancel()
+        task = asyncio.create_task(self._wake_at(session_id, at), name=f"show later {session_id}")
+        self._later[session_id] = at, task
+
+    async def _wake_at(self, session_id: str, at: float) -> None:
+        await self._clock.sleep(at - self._clock.now())
+        del self._later[session_id]
+        self.wake(session_id)
+
+    async def _found(self, session_id: str, thread: Thread, draft: Draft) -> str:
+        """The ts of a message that was intended and perhaps posted; "" if it is not in the thread.
+
+        Where Slack does not let us look it counts as not there: twice is a blemish, never leaves somebody waiting.
+        """
+        try:
+            replies = await self._api.replies(thread.channel, thread.ts)
+        except SlackRefused as refused:
+            log.warning(
+                "the thread of session %s cannot be searched, so %s may be posted twice: %s",
+                session_id,
+                draft.post,
+                refused,
+            )
+            return ""
+        for message in reversed(replies):
             if stands(draft, message, self._us.bot_id):
                 return str(message.get("ts", ""))
         return ""

@@ -161,6 +161,10 @@ class Desk:
         await self.bot.engine.idle()
         await self.bot.presenter.idle()
 
+    async def settle_cards(self) -> None:
+        """Wait until nothing is being rendered, though tools may run."""
+        await self.bot.presenter.idle()
+
     async def passing(self, look: Callable[[LocalWorkspace], T], seconds: float = 3.0) -> T:
         """Let the bot's time pass in steps of so many seconds until `look` gives something true; return that."""
         for _ in range(50):

@@ -99,7 +99,7 @@ async def test_an_answer_is_shown_though_another_message_came_in_while_it_was_ma
         assert desk.texts(ts) == ["one", "two"]
 
 
-async def test_the_message_that_waits_shows_eyes_then_an_hourglass_then_nothing(tmp_path: Path) -> None:
+async def test_a_message_shows_eyes_once_it_is_seen_and_an_hourglass_while_it_waits(tmp_path: Path) -> None:
     gate = asyncio.Event()
     model = ScriptedModel(call("change", a=1), "done", hold=gate)
     async with Desk(tmp_path, model, [RecordingTool("change")], clock=clock_of_today()) as desk:
@@ -110,11 +110,11 @@ async def test_the_message_that_waits_shows_eyes_then_an_hourglass_then_nothing(
         gate.set()
         card = await desk.card(ts)
         assert desk.reactions(ts) == ["eyes"]
-        await desk.passing(lambda _: desk.reactions(ts) == ["hourglass_flowing_sand"], 1.0)
+        await desk.passing(lambda _: desk.reactions(ts) == ["eyes", "hourglass_flowing_sand"], 1.0)
         await desk.click(card, "approve")
         await desk.answer(ts, "done")
 
-        await desk.passing(lambda _: desk.reactions(ts) == [], 1.0)
+        await desk.passing(lambda _: desk.reactions(ts) == ["eyes"], 1.0)
 
 
 async def test_a_quick_answer_costs_no_reaction(tmp_path: Path) -> None:

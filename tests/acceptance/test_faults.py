@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from bot.local import people
+from bot.people import PLACE_SECONDS
 from harness_core.events import HITLSubmitted, Prompted, ToolCallStart
 from harness_core.testing import RecordingTool, ScriptedModel, call
 from tests.acceptance.desk import Desk, buttons, clock_of_today, reading
@@ -108,6 +109,8 @@ async def test_a_restart_at_any_call_of_the_web_api_loses_and_repeats_nothing(
         def failing() -> None:
             desk.slack.fail(method, times=99, after_effect=after_effect)
 
+        if place in ("users.info", "conversations.info"):
+            desk.clock.advance(PLACE_SECONDS + 1)  # so long ago was everything looked up
         if place in ("users.info", "conversations.info", "card"):
             failing()
         ts = await desk.ask("change it")
@@ -171,7 +174,8 @@ async def test_what_was_rendered_is_not_looked_at_again_after_a_restart(tmp_path
         await desk.restart()
         await desk.settled()
 
-        assert [c.method for c in desk.slack.calls if c.method.startswith(("chat.", "conversations.", "reac"))] == []
+        shown = ("chat.", "conversations.replies", "reactions.")
+        assert [c.method for c in desk.slack.calls if c.method.startswith(shown)] == []
 
 
 async def test_two_answers_that_say_the_same_are_two_messages(tmp_path: Path) -> None:
@@ -195,17 +199,78 @@ async def test_a_message_that_slack_refuses_does_not_keep_the_others_waiting(tmp
         await desk.slack.wait_for(lambda _: [card for card in desk.cards(ts) if "2 of 2" in reading(card)])
 
 
-async def test_a_card_that_was_deleted_does_not_keep_the_answer_waiting(tmp_path: Path) -> None:
+@pytest.mark.parametrize("told", [True, False], ids=["Slack tells of it", "found out by an update"])
+async def test_a_card_that_was_deleted_while_it_waits_is_posted_anew_and_works(tmp_path: Path, told: bool) -> None:
     change = RecordingTool("change")
-    async with Desk(tmp_path, ScriptedModel(call("change", a=1), "done"), [change]) as desk:
-        ts = await desk.ask("change it")
-        card = await desk.card(ts)
-        await desk.slack.delete(people.BOT_USER, people.GENERAL, card["ts"], force=True)
+    model = ScriptedModel([call("change", a=1), call("change", a=2)], "done")
+    async with Desk(tmp_path, model, [change], clock=clock_of_today()) as desk:
+        ts = await desk.ask("change both")
+        second = await desk.card(ts, 2)
+        first = desk.cards(ts)[0]
+        if not told:
+            desk.slack.settings.events -= {"message.channels"}
+        await desk.slack.delete(people.BOT_USER, people.GENERAL, first["ts"], force=True)
+        if not told:
+            await desk.click(second, "approve")  # which shows on the first one, too
 
-        await desk.say(f"!approve {card['text'].rpartition('#')[2][:6]}", thread=ts)
+        again = await desk.passing(
+            lambda _: [c for c in desk.cards(ts) if "1 of 2" in reading(c) and c["ts"] != first["ts"]]
+        )
+        assert len(desk.cards(ts)) == 2
+        await desk.click(again[0], "approve")
+        if told:
+            await desk.click(second, "approve")
 
         await desk.answer(ts, "done")
+        assert sorted(run["a"] for run in change.runs) == [1, 2]
+        assert len(desk.cards(ts)) == 2
+
+
+async def test_a_decided_card_that_was_deleted_stays_deleted(tmp_path: Path) -> None:
+    desk, change = desk_of(tmp_path)
+    async with desk:
+        ts = await desk.ask("change it")
+        await finish(desk, ts, change)
+        for message in desk.thread(ts):
+            await desk.slack.delete(people.BOT_USER, people.GENERAL, message["ts"], force=True)
+        await desk.slack.wait_for(lambda s: not s.world.hub.pending)
         await desk.settled()
-        assert desk.cards(ts) == []
+
+        await desk.reborn()
+        await desk.settled()
+
+        assert desk.thread(ts) == []
         posts = await desk.bot.presenter.posts(desk.session(ts))
         assert posts.upto == await desk.bot.store.last_seq(desk.session(ts))  # nothing more is tried
+
+
+async def test_a_card_is_posted_though_slack_does_not_let_the_thread_be_searched(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    desk, change = desk_of(tmp_path)
+    async with desk:
+        desk.slack.fail("conversations.replies", error="missing_scope", times=99)
+        desk.slack.fail("chat.postMessage")  # nobody knows whether it stands there; it does not
+        ts = await desk.ask("change it")
+
+        await finish(desk, ts, change)
+
+        assert [record for record in caplog.records if "cannot be searched" in record.getMessage()]
+
+
+async def test_what_was_over_before_its_card_could_be_posted_gets_none(tmp_path: Path) -> None:
+    desk, change = desk_of(tmp_path)
+    async with desk:
+        desk.slack.fail("chat.postMessage", http_status=503, times=99)
+        ts = await desk.ask("change it")
+        await desk.slack.wait_for(lambda s: [c for c in s.calls if c.method == "chat.postMessage"])
+        await desk.say("!stop", thread=ts)
+        await desk.slack.wait_for(lambda s: not s.world.hub.pending)
+        await desk.bot.engine.idle()
+        desk.slack.settings.faults.clear()
+
+        await desk.passing(lambda _: [text for text in desk.texts(ts) if "stopped" in text])
+
+        await desk.passing(lambda _: not desk.bot.presenter._tasks)
+        assert desk.cards(ts) == []
+        assert change.runs == []

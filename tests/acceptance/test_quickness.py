@@ -6,15 +6,15 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from bot.facts import CODEC
 from bot.local import people
 from harness_core.errors import StoreError
 from harness_core.events import Event, Prompted
 from harness_core.store.sqlite import SQLiteStore
 from harness_core.testing import Milestones, RecordingTool, ScriptedModel, call
-from tests.acceptance.desk import CHANNEL, Desk, clock_of_today, reading
-
-START = ("auth.test", "bots.info", "apps.connections.open")
+from tests.acceptance.desk import CHANNEL, Desk, buttons, clock_of_today, reading
 
 
 async def test_a_click_runs_its_tool_while_slack_answers_nothing(tmp_path: Path) -> None:
@@ -49,31 +49,103 @@ async def test_a_channel_that_slack_holds_up_does_not_hold_up_another(tmp_path: 
         assert desk.texts(second) == []
 
 
-async def test_a_quick_cycle_makes_six_calls_at_most_and_keeps_its_connections(tmp_path: Path) -> None:
-    change = RecordingTool("change")
-    model = ScriptedModel(call("change", a=1), "done")
-    async with Desk(tmp_path, model, [change], clock=clock_of_today()) as desk:
-        ts = await desk.ask("change it")
-        await desk.click(await desk.card(ts), "approve")
+@pytest.mark.parametrize("idle", [0.0, 600.0], ids=["just started", "after ten minutes"])
+@pytest.mark.parametrize("slow", [False, True], ids=["a quick model", "a slow model"])
+async def test_a_cycle_at_the_speed_of_people_makes_six_calls_at_most_and_keeps_its_connections(
+    tmp_path: Path, slow: bool, idle: float
+) -> None:
+    gate = asyncio.Event()
+    model = ScriptedModel(call("change", a=1), "done", hold=gate)
+    clock = clock_of_today()
+    async with Desk(
+        tmp_path, model, [RecordingTool("change")], approvers=frozenset({people.CLEO}), clock=clock
+    ) as desk:
+        await known(desk)
+        clock.advance(idle)
+        await known(desk)
+        before = len(desk.slack.calls)
+
+        ts = await desk.ask("change it", people.ADA if slow else people.BEN)
+        if slow:
+            await model.asked.reach(1)
+            await desk.passing(lambda _: desk.reactions(ts) == ["eyes"], 1.0)
+        gate.set()
+        card = await desk.card(ts)
+        await desk.passing(lambda _: "hourglass_flowing_sand" in desk.reactions(ts), 1.0)
+        clock.advance(9.0)  # somebody reads, and thinks
+        await desk.click(card, "approve")
         await desk.answer(ts, "done")
         await desk.card(ts, showing="ran")
+        await desk.passing(lambda _: "hourglass_flowing_sand" not in desk.reactions(ts), 1.0)
+        clock.advance(2.0)
         await desk.settled()
 
-        made = [c for c in desk.slack.calls if c.method not in START]
+        made = desk.slack.calls[before:]
         assert len(made) <= 6, [c.method for c in made]
         assert len({c.connection for c in made}) <= 2
         assert not [c for c in made if not c.ok]
 
 
+async def known(desk: Desk) -> None:
+    """The bot has looked up whom it will have to know."""
+    access = await desk.bot.book.access()
+    await desk.bot.directory.keep(access.admins | access.approvers, access.channels)
+
+
+async def test_a_call_that_takes_its_time_is_shown_as_approved_meanwhile(tmp_path: Path) -> None:
+    gate = asyncio.Event()
+    change = RecordingTool("change", hold=gate)
+    async with Desk(tmp_path, ScriptedModel(call("change", a=1), "done"), [change], clock=clock_of_today()) as desk:
+        ts = await desk.ask("change it")
+        await desk.click(await desk.card(ts), "approve")
+        await change.started.reach(1)
+        await desk.settle_cards()
+        assert desk.calls("chat.update") == 0
+
+        desk.clock.advance(1.0)
+
+        assert buttons(await desk.card(ts, showing="Approved by")) == []
+        gate.set()
+        await desk.card(ts, showing="ran")
+
+
+async def test_a_large_batch_costs_a_few_updates_a_card_and_not_one_for_each_of_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.pace.PER_SECOND", 10_000.0)  # else twenty cards would take as many seconds
+    many = 20
+    model = ScriptedModel([call("change", n=n) for n in range(many)], "done")
+    async with Desk(tmp_path, model, [RecordingTool("change")], clock=clock_of_today()) as desk:
+        ts = await desk.ask("change them all")
+        await desk.card(ts, many)
+        for number, card in enumerate(desk.cards(ts), start=1):
+            desk.clock.advance(3.0)
+            await desk.click(card, "approve")
+            if number < many:
+                await desk.card(ts, number, showing=f"waits for {many - number} more")
+            if number == 5:  # a card that waits says how far the others are
+                await desk.slack.wait_for(
+                    lambda _: [c for c in desk.cards(ts) if "decided · nothing runs" in reading(c)]
+                )
+        await desk.answer(ts, "done")
+        await desk.passing(lambda _: all("ran" in reading(card) for card in desk.cards(ts)))
+
+        counts = 5 + 3 * many / 3
+        assert desk.calls("chat.update") <= many + many + counts, "decided, ran, and a bounded number of counts"
+
+
 async def test_a_card_does_not_wait_for_what_people_are_looked_up_for(tmp_path: Path) -> None:
     async with Desk(
-        tmp_path, ScriptedModel(call("change", a=1)), [RecordingTool("change")], approvers=frozenset({people.CLEO})
+        tmp_path,
+        ScriptedModel(call("change", a=1)),
+        [RecordingTool("change")],
+        approvers=frozenset({people.CLEO}),
+        clock=clock_of_today(),
     ) as desk:
-        ts = await desk.ask("hello", people.BEN)
-        await desk.slack.wait_for(lambda _: desk.calls("users.info"))
-        await desk.card(ts)
+        await desk.ask("hello", people.BEN)
+        await desk.slack.wait_for(lambda _: [c for c in desk.slack.calls if c.arguments.get("user") == people.BEN])
         desk.slack.hold("users.info")
-        await desk.bot.directory.prepare([people.BEN])  # known by now: asks nothing
+        desk.clock.advance(50.0)  # those who decide are asked about again
 
         other = await desk.ask("hello", people.BEN)
 

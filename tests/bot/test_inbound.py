@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot import ids
-from bot.heard import Amend, Configure, Decide, Ignore, OpenModal, Origin, Prompt, Status, Stop
+from bot.heard import Amend, Configure, Decide, Ignore, OpenModal, Origin, Prompt, Removed, Status, Stop
 from bot.ids import Identity, TaskRef
 from bot.inbound import parse
 from harness_core.hitl import Approve, Happened, Reject, Rerun, Skip
@@ -280,6 +280,18 @@ def test_a_deletion_withdraws_the_prompt():
     deleted = event(user=None, ts=REPLY_TS, subtype="message_deleted", deleted_ts=TS, previous_message=old)
 
     assert parse(deleted, US) == Amend(f"T0HOME:C0ROOM:{TS}", SESSION, None, Origin("U0ANN", "C0ROOM", "", TS))
+
+
+def test_a_message_of_ours_that_somebody_deleted_is_told_apart_from_those_of_other_bots():
+    ours = {"type": "message", "user": "U0BOT", "bot_id": "B0BOT", "ts": REPLY_TS, "thread_ts": TS, "text": "a card"}
+    deleted = event(user=None, ts="1700000009.000001", subtype="message_deleted", deleted_ts=REPLY_TS)
+
+    def parsed(before: dict[str, Any]) -> object:
+        return parse(deleted | {"event": deleted["event"] | {"previous_message": before}}, US)
+
+    assert parsed(ours) == Removed(SESSION, REPLY_TS)
+    assert isinstance(parsed({**ours, "bot_id": "B0OTHER", "user": "U0OTHER"}), Ignore)
+    assert isinstance(parsed({**ours, "thread_ts": "../x"}), Ignore)
 
 
 def test_the_deleted_root_of_a_thread_is_withdrawn_too():
