@@ -44,8 +44,8 @@ async def test_an_edited_call_runs_as_edited_and_card_and_model_say_so(tmp_path:
         assert '"amount":80' in result
         decided = (await desk.slack.wait_for(lambda _: [c for c in desk.cards(ts) if "ran" in reading(c)]))[0]
         assert "Approved with changes" in reading(decided)
-        assert "-amount: 500" in reading(decided)
-        assert "+amount: 80" in reading(decided)
+        assert "- amount: 500" in reading(decided)
+        assert "+ amount: 80" in reading(decided)
         assert desk.slack.views(people.ADA) == []
 
 
