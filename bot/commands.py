@@ -25,9 +25,8 @@ _PERSON: Final = re.compile(r"<@([UW][A-Z0-9]{2,20})(?:\|[^>]*)?>|@?([UW][A-Z0-9
 class Commands:
     """Carries out what somebody may configure. Every answer is private; every change is stored with who and when."""
 
-    def __init__(self, engine: HarnessEngine, settings: SettingsBook) -> None:
-        self._engine, self._settings = engine, settings
-        self._rules = RuleCommands(engine, settings)
+    def __init__(self, engine: HarnessEngine, settings: SettingsBook, rules: RuleCommands) -> None:
+        self._engine, self._settings, self._rules = engine, settings, rules
 
     async def carry_out(self, command: Configure, who: Who) -> str:
         """The private answer. Raises StoreError."""

@@ -56,6 +56,16 @@ class Prompt:
 
 
 @dataclass(frozen=True, slots=True)
+class Reach:
+    """How far an *always allow* goes. channel: not in this thread alone. prefixes: the name of the prefix rules that
+    the form showed, "" for exactly the call.
+    """
+
+    channel: bool = False
+    prefixes: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Decide:
     """Somebody decided a task. via: "button", "modal" or "word". block_id: of the row of buttons that was clicked."""
 
@@ -66,6 +76,7 @@ class Decide:
     via: str
     block_id: str = ""
     key: str = ""
+    reach: Reach = Reach()
 
 
 @dataclass(frozen=True, slots=True)

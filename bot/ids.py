@@ -26,6 +26,8 @@ LOADING: Final = "loading"
 # Inputs of those modals: block_id and action_id are the same word.
 COMMENT: Final = "comment"
 CHOICE: Final = "choice"
+WHERE: Final = "where"
+WHAT: Final = "what"
 
 SHORT_ID: Final = 6  # hex digits of a fingerprint that people see and type
 _FINGERPRINT: Final = re.compile(r"[0-9a-f]{64}")
@@ -34,6 +36,7 @@ _CALL: Final = re.compile(r"[!-{}~]{1,100}")
 _SLACK_ID: Final = re.compile(r"[A-Za-z0-9]{1,40}")
 _TS: Final = re.compile(r"[0-9]{1,12}\.[0-9]{1,10}", re.ASCII)
 _SESSION: Final = re.compile(r"slack:([A-Za-z0-9]{1,40}):([A-Za-z0-9]{1,40}):([0-9]{1,12}\.[0-9]{1,10})", re.ASCII)
+_PREFIXES: Final = re.compile(r"prefixes:([0-9a-f]{16})")
 _BLOCK: Final = re.compile(r"task:([0-9a-f]{16}):([0-9]{1,9})(?::more)?", re.ASCII)
 
 
@@ -144,6 +147,17 @@ def metadata_of(text: str) -> tuple[Thread, TaskRef] | None:
             thread, ref = thread_of(session), ref_of(f"{call}|{task}")
             return (thread, ref) if thread and ref else None
     return None
+
+
+def prefixes_choice(name: str) -> str:
+    """The value of the choice that stands for prefix rules. name: hex digits that stand for exactly these rules."""
+    return f"prefixes:{name}"
+
+
+def prefixes_of(value: str) -> str:
+    """The name in such a value, "" for another choice."""
+    found = _PREFIXES.fullmatch(value)
+    return found[1] if found else ""
 
 
 def is_slack_id(text: str) -> bool:

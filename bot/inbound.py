@@ -21,6 +21,7 @@ from bot.heard import (
     OpenModal,
     Origin,
     Prompt,
+    Reach,
     Removed,
     Status,
     Stop,
@@ -179,15 +180,16 @@ def _submitted(payload: Mapping[str, Any], view: Mapping[str, Any], us: Identity
     there = Origin(origin.user, thread.channel, thread.ts, team=origin.team, trigger_id=origin.trigger_id)
     if form == "edit":
         return Edit(thread.session_id, ref, _map(_map(view.get("state")).get("values")), there)
-    decision = _decision(form, _map(_map(view.get("state")).get("values")))
-    if decision is None:
+    values = _map(_map(view.get("state")).get("values"))
+    decision, reach = _decision(form, values), _reach(values) if form == "always" else Reach()
+    if decision is None or reach is None:
         return Ignore("the modal was filled in with what it did not offer", words.UNREADABLE, origin)
-    return Decide(thread.session_id, ref, decision, there, "modal")
+    return Decide(thread.session_id, ref, decision, there, "modal", reach=reach)
 
 
 def _decision(form: ids.Form, values: Mapping[str, Any]) -> Decision | None:
     comment = _str(_input(values, ids.COMMENT), "value").strip() or None
-    choice = _str(_map(_input(values, ids.CHOICE).get("selected_option")), "value")
+    choice = _chosen(values, ids.CHOICE)
     match form, choice:
         case "review", _:
             return Approve()
@@ -202,6 +204,18 @@ def _decision(form: ids.Form, values: Mapping[str, Any]) -> Decision | None:
         case "skip", "done" | "left_out":
             return Skip(comment, done=choice == "done")
     return None
+
+
+def _reach(values: Mapping[str, Any]) -> Reach | None:
+    where, what = _chosen(values, ids.WHERE), _chosen(values, ids.WHAT)
+    prefixes = ids.prefixes_of(what)
+    if where not in ("", "thread", "channel") or not (prefixes or what in ("", "exact")):
+        return None
+    return Reach(where == "channel", prefixes)
+
+
+def _chosen(values: Mapping[str, Any], name: str) -> str:
+    return _str(_map(_input(values, name).get("selected_option")), "value")
 
 
 def _command(payload: Mapping[str, Any], text: str, us: Identity) -> Inbound:

@@ -20,10 +20,12 @@ from bot.kit import View
 from bot.people import Directory
 from bot.posts import card_id
 from bot.presenter import Presenter
+from bot.rule_commands import RuleCommands
 from bot.settings import SettingsBook
 from bot.slack_api import SlackApi, SlackRefused, SlackUnreachable
 from bot.story import Story, status, told
 from bot.view import Card, may_always
+from bot.widening import Widening
 from harness_core.engine import HarnessEngine
 from harness_core.errors import (
     AlreadyDecided,
@@ -38,6 +40,7 @@ from harness_core.errors import (
 from harness_core.events import Prompted, RunStart
 from harness_core.handle import HITL
 from harness_core.hitl import Approve, HITLDecision, HITLTask, Rerun
+from harness_core.permissions.rule import PermissionRule
 from harness_core.session import Trace
 
 log = logging.getLogger(__name__)
@@ -59,7 +62,8 @@ class Inbox:
     ) -> None:
         self._engine, self._presenter, self._directory = engine, presenter, directory
         self._settings, self._api = settings, api
-        self._commands = Commands(engine, settings)
+        rules = RuleCommands(engine, settings)
+        self._commands, self._widening = Commands(engine, settings, rules), Widening(engine, rules)
         self._requesters: dict[str, tuple[int, frozenset[str]]] = {}
         self._told: set[tuple[str, str, str]] = set()
         self._heard: dict[tuple[str, str], None] = {}
@@ -261,7 +265,7 @@ class Inbox:
             task, card = found
             if refusal := await self._may_decide(asked.origin, task):
                 return refusal.why
-            view = self._edit_form(card) if asked.action == "edit" else modals.form(asked.action, card)
+            view = await self._form(asked, task, card)
             if view is None:
                 return words.NOT_SWITCHED_ON
             await self._api.open_view(asked.origin.trigger_id, view)
@@ -272,6 +276,14 @@ class Inbox:
             log.warning("a form did not open: %s", error)
             return words.slow(asked.task.fingerprint[: ids.SHORT_ID])
         return ""
+
+    async def _form(self, asked: OpenModal, task: HITLTask, card: Card) -> View | None:
+        thread = thread_of(asked.session_id)
+        if asked.action == "edit":
+            return self._edit_form(card)
+        if asked.action == "always" and may_always(card) and thread:
+            return modals.always(card, await self._widening.choices(thread, task, await self._who(asked.origin)))
+        return modals.form(asked.action, card)
 
     async def show_whole(self, asked: OpenModal) -> str:
         """Open the whole call to be read, decided or not. Whoever may speak here may read it."""
@@ -335,9 +347,28 @@ class Inbox:
             return refusal.why
         if why := _unseen(asked, card):
             return why
+        rules = await self._chosen(asked, task)
+        if isinstance(rules, str):
+            return rules
         session = await self._engine.session(asked.session_id)
         await HITL.submit(session, task.fingerprint, asked.decision, by=asked.origin.user, via=asked.via)
         self._engine.wake(asked.session_id)
+        return await self._widened(asked, task, rules)
+
+    async def _chosen(self, asked: Decide, task: HITLTask) -> Sequence[PermissionRule] | str:
+        thread = thread_of(asked.session_id)
+        who = await self._who(asked.origin)
+        return await self._widening.chosen(thread, task, who, asked.reach) if thread else ()
+
+    async def _widened(self, asked: Decide, task: HITLTask, rules: Sequence[PermissionRule]) -> str:
+        """Make the wider rules that go with a decision, which counts whatever becomes of them."""
+        try:
+            if thread := thread_of(asked.session_id):
+                by, channel = asked.origin.user, asked.reach.channel
+                await self._widening.make(thread, task, by, rules, channel=channel)
+        except StoreError:
+            log.exception("a wider rule of session %s was not stored", asked.session_id)
+            return words.NOT_WIDENED
         return ""
 
     async def _may_decide(self, origin: Origin, task: HITLTask) -> Refusal | None:

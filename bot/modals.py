@@ -6,7 +6,8 @@ it shows comes from our own record.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
@@ -16,7 +17,9 @@ from bot.kit import Block, View
 from bot.limits import pieces, weight
 from bot.shown import Shown, shown_args, shown_call, shown_gist, shown_line
 from bot.view import Card, may_always
+from harness_core.permissions.rule import PermissionRule
 
+MOST_SEEN: Final = 10  # different calls that a form shows as examples
 _ROOM: Final = 4  # blocks of a modal beside the pieces of a text
 
 
@@ -90,18 +93,61 @@ def _skip(card: Card) -> View:
     return _form("skip", "Skip", "Skip", card, [_summary(card), *fields])
 
 
-def always(card: Card) -> View | None:
-    """The whole rule, to be read before it is made. None where it is not offered."""
+@dataclass(frozen=True, slots=True)
+class Wider:
+    """What an administrator may choose beyond exactly this call in this thread. prefixes: one rule per part of the
+    command, () if none is offered; name: what stands for exactly these.
+
+    looked: how many recorded calls of this tool in this channel were looked at; same: how many are exactly this one;
+    begin: what of them the prefixes would have let run, with how often.
+    """
+
+    prefixes: tuple[PermissionRule, ...] = ()
+    name: str = ""
+    looked: int = 0
+    same: int = 0
+    begin: tuple[tuple[str, int], ...] = ()
+
+
+def always(card: Card, wider: Wider | None = None) -> View | None:
+    """The whole rule, to be read before it is made. None where it is not offered. wider: for administrators."""
     if not may_always(card):
         return None
+    where = "*Exactly this*" if wider else "*In this thread, exactly this*"
     blocks = [
-        kit.section("*In this thread, exactly this* runs without asking from now on, and now:"),
+        kit.section(f"{where} runs without asking from now on, and now:"),
         kit.context(kit.plain(f"Tool: {_tool(card)}")),
         *_text(shown_args(card.task.args)),
         kit.context(kit.plain("Anything that differs in a single character still asks.")),
+        *(_choices(wider) if wider else ()),
     ]
     made = _form("always", "Always allow here", "Allow", card, blocks)
     return made if _fits(made) else None
+
+
+def _choices(wider: Wider) -> list[Block]:
+    """What is chosen beyond the usual, and what that would have let run so far."""
+    places = (("thread", "In this thread"), ("channel", "In this channel, in all its threads"))
+    blocks = [kit.radio_input(ids.WHERE, "Where?", places, "thread")]
+    looked = f"Of the last {wider.looked:,} calls of this tool in this channel"
+    seen = f"{looked}, {wider.same:,} {'was' if wider.same == 1 else 'were'} exactly this."
+    if not wider.prefixes:
+        return [*blocks, kit.context(kit.plain(seen))]
+    what = (("exact", "Exactly this"), (ids.prefixes_choice(wider.name), "Whatever begins as shown below"))
+    blocks += [kit.radio_input(ids.WHAT, "What?", what, "exact"), *_patterns(wider.prefixes)]
+    ran = sum(times for _, times in wider.begin)
+    blocks.append(kit.context(kit.plain(f"{seen} {ran:,} would have run by what begins so{':' if ran else '.'}")))
+    lines = [f"{times} × {call}" for call, times in wider.begin[:MOST_SEEN]]
+    if len(wider.begin) > MOST_SEEN:
+        lines.append(f"… and {len(wider.begin) - MOST_SEEN} others")
+    return [*blocks, *([kit.preformatted("\n".join(lines))] if lines else [])]
+
+
+def _patterns(prefixes: Sequence[PermissionRule]) -> list[Block]:
+    """The patterns as they are stored, one a line; what they leave out is said once."""
+    patterns = "\n".join(shown_line(rule.pattern or "", limits.LINE) for rule in prefixes)
+    said = "* stands for any further words; never for redirects, other commands, secrets, or paths outside."
+    return [kit.preformatted(patterns), kit.context(kit.plain(said))]
 
 
 def _happened(card: Card) -> View | None:

@@ -45,8 +45,7 @@ class RuleCommands:
         if not any(names(asked.rule, tool) for tool in self._engine.tools):
             return words.no_such_tool(asked.rule.tool, self._engine.tools)
         fact = self._fact(asked, command)
-        await self._settings.change(fact, command.key)
-        await self._wake()
+        await self.add(fact, command.key)
         return said.made(
             asked.rule,
             everywhere=asked.everywhere,
@@ -54,6 +53,11 @@ class RuleCommands:
             caution=wider_than_offered(asked.rule),
             beaten=self._beaten(asked.rule, await self._settings.rules_in(command.origin.channel)),
         )
+
+    async def add(self, fact: StandingRuleAdded, key: str) -> None:
+        """Put a rule on the record, once for a key, and have all that waits judged again. Raises StoreError."""
+        await self._settings.change(fact, key)
+        await self._wake()
 
     def _fact(self, asked: RuleAsked, command: Configure) -> StandingRuleAdded:
         until = None if asked.seconds is None else self._engine.clock.now() + asked.seconds

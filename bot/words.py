@@ -33,6 +33,8 @@ STOPPED: Final = "Stopped."
 WITHDRAWN: Final = "The run was stopped before this was read, so it was put aside. Send it again if you still want it."
 NOT_SWITCHED_ON: Final = "This is not switched on here."
 SLOW_VIEW: Final = "Slack was too slow to open the form. Press again."
+NOT_OFFERED: Final = "Nothing was decided: what the form offered is offered no more. Please open it again."
+NOT_WIDENED: Final = "The call was approved, but the wider rule could not be stored. Make it with `/harness allow`."
 FAILED: Final = "That did not work, and nothing was decided. Please try again."
 
 # -- refusals of people and places -------------------------------------------------------------------------------------

@@ -40,8 +40,8 @@ FLOORS: Final = (
     Floor("bot: a Slack in this process, for app alone", "bot.local.*"),
     Floor(
         "bot: what reacts",
-        "bot.listeners.* bot.inbox bot.commands bot.rule_commands bot.presenter bot.drafts bot.moods bot.redraws "
-        "bot.foresight bot.threads bot.web",
+        "bot.listeners.* bot.inbox bot.commands bot.rule_commands bot.widening bot.presenter bot.drafts bot.moods "
+        "bot.redraws bot.foresight bot.threads bot.web",
     ),
     Floor("bot: people and settings as they are now", "bot.people bot.settings bot.check bot.folders bot.policy"),
     Floor("bot: what talks to Slack, and to the log", "bot.slack_api bot.pace bot.chronicle bot.logs"),
@@ -113,9 +113,9 @@ PUBLIC: Final = words(
     "harness_core harness_core.engine harness_core.errors harness_core.events harness_core.guards "
     "harness_core.handle harness_core.hitl harness_core.hooks harness_core.masking harness_core.options "
     "harness_core.parts harness_core.permissions.against harness_core.permissions.cases "
-    "harness_core.permissions.grammar harness_core.permissions.offer harness_core.permissions.rule "
-    "harness_core.permissions.sound harness_core.policy_file harness_core.ports harness_core.session "
-    "harness_core.steps harness_core.tools.sandbox harness_core.types harness_core.replay"
+    "harness_core.permissions.grammar harness_core.permissions.offer harness_core.permissions.paths "
+    "harness_core.permissions.rule harness_core.permissions.sound harness_core.policy_file harness_core.ports "
+    "harness_core.session harness_core.steps harness_core.tools.sandbox harness_core.types harness_core.replay"
 )
 # Who puts the parts together, or plays with the whole; and what only those may know.
 PARTS: Final = words(

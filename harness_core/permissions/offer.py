@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from harness_core.permissions.against import names
@@ -17,6 +17,7 @@ from harness_core.permissions.patterns import covered, escaped, exact_text, word
 from harness_core.permissions.reach import beyond
 from harness_core.permissions.readonly import look
 from harness_core.permissions.rule import PermissionRule
+from harness_core.permissions.rules import speaking
 from harness_core.permissions.shell import Command, read
 from harness_core.permissions.subjects import KINDS, paths_of, subject_of
 from harness_core.permissions.text import listed
@@ -82,6 +83,19 @@ def offer_prefixes(command: str, world: World) -> tuple[str, ...]:
             return ()
         found[pattern] = None
     return tuple(found)
+
+
+def offered(tool: str, args: Args, world: World) -> tuple[PermissionRule, ...]:
+    """The rules that may be offered beside the one for exactly this call, one per part; () if there are none."""
+    command = subject_of("bash", args) if KINDS.get(tool) == "bash" else None
+    if command is None:
+        return ()
+    return tuple(PermissionRule.allow(tool, pattern) for pattern in offer_prefixes(command, world))
+
+
+def would_run(rules: Sequence[PermissionRule], tool: str, calls: Iterable[Args], world: World) -> Sequence[Args]:
+    """Those of the calls of a tool that these allow rules together let run, by themselves. Symlinks are not known."""
+    return [args for args in calls if speaking(rules, "allow", tool, args, world)]
 
 
 def lets_anything(rule: PermissionRule) -> str:

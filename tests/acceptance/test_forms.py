@@ -88,15 +88,16 @@ async def test_a_skip_says_which_kind_it_is(tmp_path: Path, choice: str, told: s
 async def test_always_allow_lets_exactly_that_call_run_without_a_card_from_then_on(tmp_path: Path) -> None:
     change = RecordingTool("change")
     model = ScriptedModel(call("change", a="x"), call("change", a="x"), call("change", a="x "), "done")
-    async with Desk(tmp_path, model, [change]) as desk:
+    async with Desk(tmp_path, model, [change], approvers=frozenset({people.CLEO})) as desk:
         ts = await desk.ask("change it twice, then another")
         card = await desk.card(ts)
-        await desk.click(card, "always")
-        form = await desk.form()
+        await desk.click(card, "always", people.CLEO)
+        form = await desk.form(people.CLEO)
         assert "In this thread, exactly this" in reading(form)
         assert shown(form) == "a: x"
+        assert "radio_buttons" not in reading(form)
 
-        assert (await desk.slack.submit(people.ADA, {})).ok
+        assert (await desk.slack.submit(people.CLEO, {})).ok
 
         second = await desk.card(ts, 2)
         assert change.runs == [{"a": "x"}, {"a": "x"}]
