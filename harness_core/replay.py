@@ -62,6 +62,7 @@ class Ruling:
     point: a hook point, GATE or LIMIT. hook: who ruled: a hook's name, `rule …`, `strategy` or `default`. verdict: of a
     hook its kind; of the gate allow, ask, deny, or error for a call that cannot work. recorded: what the recording has
     in its place, "" where it was never decided. differs: the verdict is another one; diverges: and so is the course.
+    suggests: the tool that the hook tells the model to call.
     """
 
     seq: int
@@ -76,6 +77,7 @@ class Ruling:
     recorded: str = ""
     diverges: bool = False
     conditional: bool = False
+    suggests: str = ""
 
     @property
     def differs(self) -> bool:
@@ -252,7 +254,7 @@ class _Replay:
             differs = recorded != ruling.verdict and ruling.verdict != "Observe" and ruling.point not in _OF_CALLS
             yield self._ruling(
                 fact, trace, ruling.point, ruling.hook, ruling.verdict, ruling.reason, call=call, recorded=recorded,
-                diverges=differs,
+                diverges=differs, suggests=ruling.suggests or "",
             )  # fmt: skip
 
     def _left_over(self) -> Iterator[Ruling]:

@@ -73,6 +73,7 @@ FLOORS: Final = (
         "harness_core.journal harness_core.agent_files harness_core.options harness_core.parts harness_core.background",
     ),
     Floor("core: protocols", "harness_core.ports"),
+    Floor("core: rules that stand in each other's way", "harness_core.conflicts", pure=True),
     Floor("core: what would have come next", "harness_core.replay", pure=True),
     Floor("core: what next", "harness_core.react", pure=True),
     Floor("core: what next in an open batch", "harness_core.batch harness_core.steps", pure=True),
@@ -115,7 +116,8 @@ PUBLIC: Final = words(
     "harness_core.parts harness_core.permissions.against harness_core.permissions.cases "
     "harness_core.permissions.grammar harness_core.permissions.offer harness_core.permissions.paths "
     "harness_core.permissions.rule harness_core.permissions.sound harness_core.policy_file harness_core.ports "
-    "harness_core.session harness_core.steps harness_core.tools.sandbox harness_core.types harness_core.replay"
+    "harness_core.session harness_core.steps harness_core.tools.sandbox harness_core.types harness_core.replay "
+    "harness_core.conflicts"
 )
 # Who puts the parts together, or plays with the whole; and what only those may know.
 PARTS: Final = words(

@@ -25,6 +25,11 @@ class Caps:
     name: ClassVar[str] = "caps"
     per_run: Mapping[Name, CountOrNone] = field(default_factory=_default)
 
+    @property
+    def refuses(self) -> tuple[str, ...]:
+        """The tools that are refused from the first call on; see conflicts."""
+        return tuple(tool for tool, limit in self.per_run.items() if limit == 0)
+
     def before_tool(self, trace: Trace, call: ToolCall) -> Deny | None:
         """Refuse the call that would be one too many. A count is a fact, so nobody escapes it by asking again."""
         limit = self.per_run.get(call.name)

@@ -24,6 +24,11 @@ class Finish:
     nudges: Count = 2
     requires: Names = ()
 
+    @property
+    def demands(self) -> Names:
+        """The tools of which the model is told to call one; see conflicts."""
+        return self.requires
+
     def before_stop(self, trace: Trace, answer: str) -> Continue | None:
         """Ask again if the answer is empty, only promises, or comes before what has to be done."""
         run = trace.run

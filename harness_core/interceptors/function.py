@@ -9,7 +9,7 @@ def at_most_six_searches(trace, call):
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from harness_core.errors import ConfigError
@@ -39,11 +39,14 @@ Function = Callable[..., Verdict | HookReject | None]
 class FunctionHook:
     """An interceptor with one method, which is the function; it can still be called, in a test say."""
 
-    def __init__(self, function: Function, point: Point, rule_class: RuleClass, priority: int) -> None:
+    def __init__(
+        self, function: Function, point: Point, rule_class: RuleClass, priority: int, demands: tuple[str, ...] = ()
+    ) -> None:
         self.name = function.__name__
         self.point = point
         self.rule_class = rule_class
         self.priority = priority
+        self.demands = demands
         self.__doc__ = function.__doc__
         self._function = function
         setattr(self, point, function)
@@ -53,11 +56,14 @@ class FunctionHook:
         return self._function(*args)
 
 
-def hook(point: Point, *, rule_class: RuleClass = "drift", priority: int = 0) -> Callable[[Function], FunctionHook]:
+def hook(
+    point: Point, *, rule_class: RuleClass = "drift", priority: int = 0, demands: Sequence[str] = ()
+) -> Callable[[Function], FunctionHook]:
     """Make a hook of the function below: it is asked at this point, and returns a verdict, or None to say nothing.
 
     rule_class: when it speaks; what one of class safety refuses, nobody escapes. priority: smaller speaks first in its
-    class. Its rulings are recorded under the function's name. Raises ConfigError for what can never work.
+    class. demands: tools of which it may tell the model to call one, so that a rule which forbids them all is found at
+    the start. Its rulings are recorded under the function's name. Raises ConfigError for what can never work.
     """
     if point not in ACCEPTS:
         raise ConfigError(f"There is no hook point {point!r}; there are {', '.join(ACCEPTS)}.")
@@ -66,10 +72,12 @@ def hook(point: Point, *, rule_class: RuleClass = "drift", priority: int = 0) ->
     if not isinstance(priority, int):
         raise ConfigError(f"The priority of a hook must be a whole number, not {priority!r}.")
 
+    demanded = (demands,) if isinstance(demands, str) else tuple(demands)
+
     def made(function: Function) -> FunctionHook:
         if wrong := _unfit(function, point):
             raise ConfigError(f"The hook {getattr(function, '__name__', function)!s} {wrong}.")
-        return FunctionHook(function, point, rule_class, priority)
+        return FunctionHook(function, point, rule_class, priority, demanded)
 
     return made
 

@@ -6,6 +6,7 @@ messages gets through.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -26,6 +27,11 @@ class Lookup:
     name: ClassVar[str] = "lookup"
     tools: Names = ("edit", "write")
     first: Names = ("read",)
+
+    @property
+    def needs(self) -> Mapping[str, Names]:
+        """What is refused until something else has succeeded; see conflicts."""
+        return dict.fromkeys(self.tools, self.first)
 
     def before_tool(self, trace: Trace, call: ToolCall) -> Deny | None:
         """Refuse to change what was not looked at. Before the tool has inspected the call there is nothing to judge."""
