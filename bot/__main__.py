@@ -111,6 +111,9 @@ async def _check(settings: Settings) -> int:
     async for line in check.check(settings, model):
         print(mask(str(line)), flush=True)
         fine = fine and not line.advice
+    rules = replaying.check_rules(settings)
+    print(mask(str(rules)))
+    fine = fine and not rules.advice
     return 0 if fine else 1
 
 

@@ -30,18 +30,23 @@ from bot.local import LocalWorkspace, people
 from bot.people import Directory
 from bot.policy import PolicyKeeper, default_path
 from bot.presenter import Presenter
+from bot.quarrels import Quarrels, dead_ends_in, warn
 from bot.settings import SettingsBook
 from bot.slack_api import SlackApi, SlackUnreachable
 from harness_core.engine import HarnessEngine
 from harness_core.errors import ConfigError, StoreError
+from harness_core.hooks import in_order
 from harness_core.masking import register_secret
 from harness_core.models.practice import PracticeModel
 from harness_core.options import DEFAULT_TOOLS, HarnessOptions
 from harness_core.own_hooks import load_hooks
 from harness_core.parts import SystemClock
 from harness_core.permissions import grammar
+from harness_core.permissions.judge import Gate
 from harness_core.ports import ChatModel, Clock, SessionStore, Tool
+from harness_core.steps import Policy
 from harness_core.store.sqlite import SQLiteStore
+from harness_core.tools import tool_table
 from harness_core.tools.own import load_tools
 from harness_core.tools.sandbox import Sandbox
 from harness_core.tools.shell import bash_tool
@@ -92,6 +97,10 @@ class Bot:
         self.model = parts.model or model_of(settings)
         # Whatever a command does, it reads neither what the bot stores nor the files that its tokens may be in.
         self.sandbox = Sandbox(settings.sandbox, hidden=(settings.data, *kept_files()))
+        tools = [*self._tools(parts.tools), *(load_tools(settings.tools) if settings.tools else ())]
+        hooks = load_hooks(settings.hooks) if settings.hooks else ()
+        self._hooked = Policy(Gate({tool.spec.name: tool for tool in tool_table(tools)}, hooks=in_order(hooks)))
+        self._dead: frozenset[str] = frozenset()
         self.engine = HarnessEngine(
             settings.workspace or settings.data / "workspaces",
             settings.data,
@@ -100,8 +109,8 @@ class Bot:
             clock=self.clock,
             hitl_enabled=True,
             workspace_for=None if settings.workspace else own_workspace(settings.data),
-            tools=[*self._tools(parts.tools), *(load_tools(settings.tools) if settings.tools else ())],
-            interceptors=load_hooks(settings.hooks) if settings.hooks else (),
+            tools=tools,
+            interceptors=hooks,
             options=replace(parts.options or HarnessOptions(), adjust=self.book.adjust),
         )
         self.policy.know(self.engine.tools)
@@ -123,6 +132,9 @@ class Bot:
                 ending.push_async_callback(aclose)
             ending.push_async_callback(self.api.close)
             ending.callback(self.store.changed(Chronicle().take))
+            quarrels = Quarrels(self.store)
+            ending.push_async_callback(quarrels.close)
+            ending.callback(self.store.changed(quarrels.take))
             await self._warned()
             self.us = await self._identity()
             self.book.home = self.us.home
@@ -138,7 +150,7 @@ class Bot:
             await self.engine.start()
             ending.push_async_callback(_cancelled, asyncio.create_task(self.presenter.recover()))
             ending.push_async_callback(_cancelled, asyncio.create_task(foresight.watch()))
-            ending.push_async_callback(_cancelled, asyncio.create_task(self.book.watch(self._wake_all)))
+            ending.push_async_callback(_cancelled, asyncio.create_task(self.book.watch(self._ruled_anew)))
             # Left to itself, the client asks for ever with a token that Slack refuses, and tells nobody.
             address = await self._socket_address()
             socket = self._listening()
@@ -166,6 +178,17 @@ class Bot:
             log.warning("%s", boundary)
         if grammar.missing():
             log.warning("every bash command asks: %s", grammar.MISSING)
+        self._dead = warn(await self._dead_ends())
+
+    async def _dead_ends(self) -> Sequence[str]:
+        """What guards and hooks demand and the rules as they are now forbid."""
+        now = await self.book.in_force()
+        return dead_ends_in(self._hooked, self.policy.guards, self.policy.file, now, self.clock.now())
+
+    async def _ruled_anew(self) -> None:
+        """Rules changed: say what that shut, and let every session look again."""
+        self._dead = warn(await self._dead_ends(), self._dead)
+        await self._wake_all()
 
     async def _identity(self) -> Identity:
         us = identity(await self.api.auth_test())

@@ -10,19 +10,23 @@ import json
 import os
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
 from bot.app import DATABASE, own_workspace
+from bot.check import Line
 from bot.config import Settings
 from bot.facts import CODEC, WORKSPACE
 from bot.ids import thread_of
 from bot.policy import PolicyKeeper, default_path
+from bot.quarrels import dead_ends_in
 from bot.reports import backtest_json, backtested, replayed, ruling_json
 from bot.sessions import find_session
 from bot.settings import InForce, adjusted, changed, guarded
 from bot.timeline import moment, timeline
+from harness_core.errors import ConfigError, StoreError
 from harness_core.events import Event
 from harness_core.hooks import in_order
 from harness_core.options import DEFAULT_TOOLS, HarnessOptions
@@ -91,7 +95,7 @@ def replay_one(settings: Settings, given: argparse.Namespace) -> int:
     """Print one recorded session under the policy in force, or another. Returns the exit code."""
     with reader(settings) as journals:
         session_id = find_session(given.session, [one.session_id for one in journals.sessions()])
-        rulings = replay(journals.read(session_id), Policies(settings, given.policy, journals).of(session_id))
+        rulings = replay(journals.read(session_id), Policies(settings, given.policy, in_force(journals)).of(session_id))
     if given.json:
         for ruling in rulings:
             print(json.dumps(ruling_json(session_id, ruling)))
@@ -124,7 +128,7 @@ def _since(text: str) -> float:
 def backtest(settings: Settings, given: argparse.Namespace) -> int:
     """Print what another policy would have changed in all recorded sessions. Returns the exit code."""
     with reader(settings) as journals:
-        policies = Policies(settings, given.policy, journals)
+        policies = Policies(settings, given.policy, in_force(journals))
         listed = [one.session_id for one in journals.sessions() if one.newest >= given.since]
         found = {
             session_id: [
@@ -159,20 +163,41 @@ def _unused(file: PolicyFile, found: Mapping[str, Sequence[Ruling]]) -> list[str
 class Policies:
     """What is in force now for each session, with a policy file in place of the one that is. Raises ConfigError."""
 
-    def __init__(self, settings: Settings, path: Path | None, journals: JournalReader) -> None:
+    def __init__(self, settings: Settings, path: Path | None, in_force: InForce) -> None:
         own = load_tools(settings.tools) if settings.tools else ()
-        self._tools: Mapping[str, Tool] = {tool.spec.name: tool for tool in tool_table([*DEFAULT_TOOLS, *own])}
-        keeper = PolicyKeeper(path or settings.policy or default_path(), self._tools)
-        self.file, self._guards = keeper.file, keeper.guards
-        self._hooks = in_order(load_hooks(settings.hooks) if settings.hooks else ())
-        self._in_force = changed(InForce(), journals.read(WORKSPACE))
+        tools: Mapping[str, Tool] = {tool.spec.name: tool for tool in tool_table([*DEFAULT_TOOLS, *own])}
+        keeper = PolicyKeeper(path or settings.policy or default_path(), tools)
+        self.path, self.file, self.guards, self.in_force = keeper.path, keeper.file, keeper.guards, in_force
+        hooks = in_order(load_hooks(settings.hooks) if settings.hooks else ())
+        options = HarnessOptions()
+        self.base = Policy(
+            Gate(tools, hooks=hooks, home=HOME), max_steps=options.max_steps, model_attempts=options.model_retries
+        )
         self._workspace, self._own = settings.workspace, own_workspace(settings.data)
-        self._now = time.time()
+        self.now = time.time()
 
     def of(self, session_id: str) -> Policy:
         """The policy of one session. Where its folder is counts; whether it is there does not."""
-        options = HarnessOptions()
         workspace = os.path.realpath(self._workspace or self._own(session_id))
-        gate = Gate(self._tools, hooks=self._hooks, workspace=workspace, home=HOME)
-        policy = Policy(gate, max_steps=options.max_steps, model_attempts=options.model_retries)
-        return adjusted(guarded(policy, self._guards), session_id, self._in_force, self.file, self._now)
+        policy = replace(self.base, gate=replace(self.base.gate, workspace=workspace))
+        return adjusted(guarded(policy, self.guards), session_id, self.in_force, self.file, self.now)
+
+
+def in_force(journals: JournalReader) -> InForce:
+    """What people have set in Slack."""
+    return changed(InForce(), journals.read(WORKSPACE))
+
+
+def check_rules(settings: Settings) -> Line:
+    """Whether the rules can be used, and leave a way for all that guards and hooks demand."""
+    try:
+        recorded = InForce()
+        if (settings.data / DATABASE).exists():
+            with reader(settings) as journals:
+                recorded = in_force(journals)
+        policies = Policies(settings, None, recorded)
+    except (ConfigError, StoreError) as error:
+        return Line("rules", str(error))
+    dead = dead_ends_in(policies.base, policies.guards, policies.file, policies.in_force, policies.now)
+    what = f"rules: {policies.path}" if policies.path else "rules: no policy file"
+    return Line(what, "\n      ".join(f"{one}. Change the rule or the guard." for one in dead))

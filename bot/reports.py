@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from bot.shown import shown_line
 from bot.timeline import TEXT, called, clock, moment
+from harness_core.conflicts import fights, moves_replayed
 from harness_core.masking import mask_args
 from harness_core.replay import GATE, Ruling
 
@@ -32,6 +33,8 @@ def replayed(rulings: Sequence[Ruling]) -> Iterator[str]:
             parted = True
             yield PARTED
         yield _line(ruling)
+    for fight in fights(moves_replayed(rulings)):
+        yield f"{fight.seq:>5}  CONFLICT: {shown_line(str(fight), 2 * TEXT)}"
     different = sum(ruling.differs for ruling in rulings)
     first = next((ruling.seq for ruling in rulings if ruling.diverges), None)
     course = f"it parts from the recording at fact {first}" if first else "the session would have gone the same way"

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from bot.shown import one_line, shown_args, shown_line
+from harness_core.conflicts import fights, moves_of
 from harness_core.events import (
     ContextCompressed,
     Event,
@@ -70,10 +71,14 @@ def _args(args: Args) -> str:
 
 def timeline(facts: Iterable[Event]) -> Iterator[Line]:
     """A line per thing that happened, in order. Calls are named by their tool and the end of their id."""
-    told = _Told()
+    facts, told = tuple(facts), _Told()
+    quarrels = fights(moves_of(facts))
     for fact in facts:
         for text in told.texts(fact):
             yield Line(fact.seq or 0, fact.at, told.step, text)
+        for fight in quarrels:
+            if fight.seq == fact.seq:
+                yield Line(fight.seq, fact.at, told.step, f"CONFLICT: {shown_line(str(fight), 2 * TEXT)}")
 
 
 class _Told:

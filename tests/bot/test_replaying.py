@@ -8,7 +8,11 @@ from pathlib import Path
 import pytest
 
 from bot.__main__ import main
-from tests.bot.recorded import OTHER, THREAD, record
+from bot.app import own_workspace
+from harness_core.interceptors.lookup import Lookup
+from harness_core.permissions.rule import PermissionRule
+from harness_core.testing import call
+from tests.bot.recorded import OTHER, THREAD, record, session
 
 
 @pytest.fixture
@@ -202,3 +206,55 @@ def test_where_nothing_was_recorded_it_says_so_and_makes_nothing(
     assert (code, out) == (1, "")
     assert "nothing was recorded there yet" in err
     assert list(tmp_path.iterdir()) == []
+
+
+DEAD_END = """
+[guards.finish]
+requires = ["todo"]
+
+[[rule]]
+effect = "deny"
+tool = "todo"
+"""
+
+
+def test_the_check_tells_of_a_demand_that_nothing_allows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "harness.toml").write_text(DEAD_END)
+
+    def rules(**env: str) -> tuple[int, str]:
+        code = main(["check"], {"HARNESS_DATA": str(tmp_path / "data"), **env})
+        return code, capsys.readouterr().out.partition("rules: ")[2]
+
+    assert rules()[1] == "no policy file\n"
+    code, told = rules(HARNESS_POLICY=str(tmp_path / "harness.toml"))
+    assert code == 1
+    assert "finish tells the model to call todo, and nothing allows that" in told
+
+
+async def test_rules_that_fight_are_told_in_the_trace_and_in_the_replay(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    policy = "[guards]\nlookup = true\n[[rule]]\neffect = 'deny'\ntool = 'read'\n"
+    (tmp_path / "harness.toml").write_text(policy)
+    edits = [call("edit", path="notes.md", old="a", new=new) for new in "bcd"]
+    reads = [call("read", path="notes.md", limit=limit) for limit in (5, 6, 7)]
+    folder = own_workspace(tmp_path)(THREAD)
+    folder.mkdir(parents=True)
+    (folder / "notes.md").write_text("a")
+    script = [one for pair in zip(edits, reads, strict=True) for one in pair]
+    await session(
+        tmp_path,
+        THREAD,
+        *script,
+        "I cannot.",
+        decisions=[],
+        interceptors=[Lookup()],
+        rules=[PermissionRule.deny("read")],
+    )
+
+    _, trace, _ = run(tmp_path, capsys, "trace", THREAD)
+    _, same, _ = run(tmp_path, capsys, "replay", THREAD, "--policy", str(tmp_path / "harness.toml"))
+
+    told = "CONFLICT: two rules fight over read: rule {}deny read{} refuses it (2 times in this run), and lookup tells"
+    assert told.format("“", "”") in trace
+    assert told.format("", "") in same
