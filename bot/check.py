@@ -37,6 +37,7 @@ SCOPES: Final = frozenset(
         "users:read",
     }
 )
+TRIES: Final = 2  # of one call to Slack: somebody waits for the answer
 HELLO: Final = 10.0  # seconds that the socket has for its first word
 MODEL: Final = 30.0  # seconds that the model has for one word
 SOCKETS: Final = 1  # connections that one bot holds; more means that another process listens with the same token
@@ -101,7 +102,7 @@ def reader() -> Line:
 
 
 async def _slack(settings: Settings, slack: SlackSettings) -> AsyncIterator[Line]:
-    api = SlackApi(slack.bot_token, slack.api_url)
+    api = SlackApi(slack.bot_token, slack.api_url, tries=TRIES)
     try:
         reply = await api.auth_test()
         yield Line(f"bot token: {reply.get('user')} in {reply.get('team')}")
@@ -135,7 +136,7 @@ def _scopes(granted: Collection[str]) -> Line:
 
 async def _socket(slack: SlackSettings) -> Line:
     """Open a socket, as the bot does, and read its first word."""
-    api = SlackApi(slack.app_token, slack.api_url)
+    api = SlackApi(slack.app_token, slack.api_url, tries=TRIES)
     try:
         url = await api.socket_address()
         async with aiohttp.ClientSession() as session, session.ws_connect(url) as socket:

@@ -27,11 +27,25 @@ READS: Final = frozenset({"bots.info", "users.info", "conversations.info", "conv
 REPLIES: Final = 200  # messages of one page of a thread
 
 
+# What to do about it, by Slack's own word.
+CURES: Final[Mapping[str, str]] = {
+    "not_in_channel": "The bot is not in this channel any more: /invite it, and write in the thread.",
+    "channel_not_found": "The bot cannot see this channel any more: /invite it, and write in the thread.",
+    "is_archived": "The channel is archived.",
+    "missing_scope": "Reinstall the app with manifest.yml as it is now.",
+    "invalid_auth": "Copy the token anew.",
+    "token_revoked": "Reinstall the app, and copy the token anew.",
+    "account_inactive": "The app was removed from the workspace: install it again, and copy the token anew.",
+}
+
+
 class SlackRefused(HarnessError):
     """Slack refused a call, and would again. code: Slack's own word for it."""
 
     def __init__(self, method: str, code: str, needed: str = "") -> None:
-        super().__init__(f"Slack refused {method}: {code}" + (f" (the app lacks the scope {needed})" if needed else ""))
+        lacks = f" (the app lacks the scope {needed})" if needed else ""
+        cure = f". {CURES[code]}" if code in CURES else ""
+        super().__init__(f"Slack refused {method}: {code}{lacks}{cure}")
         self.code = code
 
 
@@ -42,8 +56,8 @@ class SlackUnreachable(HarnessError):
 class SlackApi:
     """What the bot asks of Slack. Every text is masked here, whatever was done before."""
 
-    def __init__(self, token: str, base_url: str) -> None:
-        self._token, self._base_url = token, base_url
+    def __init__(self, token: str, base_url: str, *, tries: int = TRIES) -> None:
+        self._token, self._base_url, self._tries = token, base_url, tries
         self._session: aiohttp.ClientSession | None = None
         self._client: AsyncWebClient | None = None
         self._paces: dict[str, Pace] = {}
@@ -173,7 +187,7 @@ class SlackApi:
 
     async def _respond(self, method: str, *, again: bool, **arguments: Any) -> AsyncSlackResponse:
         """Call, wait when Slack says so, and try again what it surely did not do (with `again`, may do twice)."""
-        for attempt in range(1, TRIES + 1):
+        for attempt in range(1, self._tries + 1):
             try:
                 how: dict[str, Any] = (
                     {"http_verb": "GET", "params": arguments} if method in READS else {"json": arguments}
@@ -182,17 +196,17 @@ class SlackApi:
             except SlackApiError as error:
                 await self._put_off(method, error, attempt, str(arguments.get("channel", "")), again)
             except (aiohttp.ClientConnectorError, ConnectionRefusedError) as error:  # it never got there
-                if attempt == TRIES:
+                if attempt == self._tries:
                     raise SlackUnreachable(f"{method}: {type(error).__name__}") from error
                 await asyncio.sleep(_backoff(attempt))
             # An answer that is no JSON object makes slack_sdk stumble over its own `.get`.
             except (aiohttp.ClientError, TimeoutError, OSError, ValueError, AttributeError) as error:
-                if not again or attempt == TRIES:
+                if not again or attempt == self._tries:
                     unread = isinstance(error, ValueError | AttributeError)
                     what = "an answer that cannot be read" if unread else type(error).__name__
                     raise SlackUnreachable(f"{method}: {what}") from error
                 await asyncio.sleep(_backoff(attempt))
-        raise SlackUnreachable(f"{method}: put off {TRIES} times")
+        raise SlackUnreachable(f"{method}: put off {self._tries} times")
 
     async def _put_off(self, method: str, error: SlackApiError, attempt: int, channel: str, again: bool) -> None:
         """Wait before another attempt, or raise what stands in the way."""
@@ -206,7 +220,7 @@ class SlackApi:
                 self._pace(channel).hold(wait)
             await asyncio.sleep(wait)
         elif status >= 500 or code in ("internal_error", "fatal_error", "service_unavailable", "request_timeout"):
-            if not again or attempt == TRIES:
+            if not again or attempt == self._tries:
                 raise SlackUnreachable(f"{method}: {code or status}") from error
             await asyncio.sleep(_backoff(attempt))
         elif not code:
