@@ -77,6 +77,7 @@ class SQLiteDisk:
             self._db = Database(self._conn, execute_plugins=False)
             migrate(self._db)
             self._conn.execute("pragma foreign_keys = on")
+            self._path, self._file = path, os.stat(path).st_ino
         except BaseException:
             self._conn.close()
             raise
@@ -84,6 +85,7 @@ class SQLiteDisk:
     def append(
         self, session_id: str, rows: Sequence[Row], after: int | None, holder: tuple[str, int] | None
     ) -> int | None:
+        self._still_there()
         with self._writing("full"):
             if holder is not None and self._holder(session_id) != holder:
                 raise LeaseLost()
@@ -151,6 +153,15 @@ class SQLiteDisk:
     def close(self) -> None:
         """Close the connection."""
         self._db.close()
+
+    def _still_there(self) -> None:
+        """SQLite writes on into a file that was deleted or replaced, and all of it is lost with the connection."""
+        try:
+            there = os.stat(self._path).st_ino == self._file
+        except FileNotFoundError:
+            there = False
+        if not there:
+            raise StoreError(f"{self._path} was deleted or replaced while it was open. Stop, put it back, start again.")
 
     def _holder(self, session_id: str) -> tuple[str | None, int] | None:
         rows = self._all("select owner, fence from leases where session_id = ?", session_id)

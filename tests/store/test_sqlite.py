@@ -130,6 +130,19 @@ async def test_a_folder_that_is_missing_is_told(tmp_path: Path):
         await SQLiteStore.open_file(tmp_path / "missing" / "journals.db")
 
 
+@pytest.mark.parametrize("put_back", [False, True], ids=["deleted", "replaced"])
+async def test_a_file_that_vanished_is_told_instead_of_writing_where_nobody_will_read(path: Path, put_back: bool):
+    store = SQLiteStore(path)
+    await store.append("s", Prompted("kept"))
+    path.rename(path.with_name("moved.db"))
+    if put_back:
+        path.write_bytes(b"")
+
+    with pytest.raises(StoreError, match="deleted or replaced"):
+        await store.append("s", Prompted("lost"))
+    await store.close()
+
+
 async def test_a_full_disk_is_told_and_loses_nothing_that_was_acknowledged(path: Path):
     store = await SQLiteStore.open_file(path, heartbeat=False)
     await store.append("s", Prompted("a"))
