@@ -139,6 +139,15 @@ class Status:
 
 
 @dataclass(frozen=True, slots=True)
+class Why:
+    """Somebody asks why calls of this session asked, were refused or ran: `!why`."""
+
+    session_id: str
+    origin: Origin
+    key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Configure:
     """A slash command: its first word in lower case ("help" if there is none), and the rest as typed."""
 
@@ -157,4 +166,4 @@ class Ignore:
     origin: Origin | None = None
 
 
-Inbound = Prompt | Decide | Edit | OpenModal | Amend | Removed | Stop | Status | Configure | Ignore
+Inbound = Prompt | Decide | Edit | OpenModal | Amend | Removed | Stop | Status | Why | Configure | Ignore

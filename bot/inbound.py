@@ -25,6 +25,7 @@ from bot.heard import (
     Removed,
     Status,
     Stop,
+    Why,
 )
 from bot.ids import Identity, Thread, thread_of
 from bot.typed import mentions, opens_for_others, typed, typed_command
@@ -137,6 +138,8 @@ def _word(said: str, session_id: str, origin: Origin, key: str) -> Inbound | Non
             return Stop(session_id, origin, key)
         case [word, *_] if word.casefold() == "!status":
             return Status(session_id, origin, key)
+        case [word, *_] if word.casefold() == "!why":
+            return Why(session_id, origin, key)
         case [word, *rest] if word.casefold() in ("!approve", "!reject"):
             task = ids.typed_ref(rest[0]) if rest else None
             approve, why = word.casefold() == "!approve", rest[1].strip() if len(rest) > 1 else ""

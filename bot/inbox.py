@@ -14,7 +14,21 @@ from bot.approvers import Refusal, Who
 from bot.blocks import may_approve_by_word, shown_whole
 from bot.commands import Commands
 from bot.facts import Posted, show
-from bot.heard import Amend, Configure, Decide, Edit, Ignore, Inbound, OpenModal, Origin, Prompt, Removed, Status, Stop
+from bot.heard import (
+    Amend,
+    Configure,
+    Decide,
+    Edit,
+    Ignore,
+    Inbound,
+    OpenModal,
+    Origin,
+    Prompt,
+    Removed,
+    Status,
+    Stop,
+    Why,
+)
 from bot.ids import TaskRef, thread_of
 from bot.kit import View
 from bot.people import Directory
@@ -25,6 +39,7 @@ from bot.settings import SettingsBook
 from bot.slack_api import SlackApi, SlackRefused, SlackUnreachable
 from bot.story import Story, status, told
 from bot.view import Card, may_always
+from bot.why import requester, since, why
 from bot.widening import Widening
 from harness_core.engine import HarnessEngine
 from harness_core.errors import (
@@ -41,6 +56,7 @@ from harness_core.events import Prompted, RunStart
 from harness_core.handle import HITL
 from harness_core.hitl import Approve, HITLDecision, HITLTask, Rerun
 from harness_core.permissions.rule import PermissionRule
+from harness_core.replay import replay
 from harness_core.session import Trace
 
 log = logging.getLogger(__name__)
@@ -73,7 +89,7 @@ class Inbox:
 
     async def take(self, heard: Inbound) -> None:
         """Carry out what was said in a message; answers are private. Raises what must prevent an acknowledgement."""
-        if isinstance(heard, Stop | Status | Decide | Ignore) and not self._first(heard.origin):
+        if isinstance(heard, Stop | Status | Why | Decide | Ignore) and not self._first(heard.origin):
             return
         # One after the other in a thread: an edit that comes with its message must find it stored.
         turn = self._turns.setdefault(getattr(heard, "session_id", ""), asyncio.Lock())
@@ -95,6 +111,8 @@ class Inbox:
                 await self._presenter.gone(heard.session_id, heard.ts)
             case Stop():
                 await self._stop(heard)
+            case Why():
+                self.whisper(heard.origin, await self._why(heard))
             case Status():
                 self.whisper(heard.origin, await self._status(heard))
             case Decide():
@@ -220,6 +238,17 @@ class Inbox:
             return words.HELP
         trace = await self._engine.trace(asked.session_id)
         return status(await self._story(asked.session_id), trace.pending, len(trace.inbox))
+
+    async def _why(self, asked: Why) -> str:
+        """Why calls of this thread asked, were refused or ran. For who may speak here, or decide what asked."""
+        who, facts = await self._who(asked.origin), await self._engine.store.open(asked.session_id)
+        refusal = approvers.may_speak(who.person, who.place, who.access)
+        if refusal and approvers.may_decide(who.person, requester(facts), who.place, who.access):
+            return refusal.why
+        if not facts:
+            return words.HELP
+        policy = await self._engine.policy(asked.session_id)
+        return why(facts, replay(facts, policy, since(facts)))
 
     async def _asked_before(self, session_id: str) -> frozenset[str]:
         """Whoever began a run in this thread; their replies need no mention."""

@@ -59,7 +59,7 @@ NOT_AN_ADMIN: Final = "Only administrators may do this."
 HELP: Final = """\
 Mention me with what you want done; your replies in the thread need no mention. I ask before anything sensitive.
 
-In a thread: `!status` · `!stop` · `!approve ID` · `!reject ID why`
+In a thread: `!status` · `!why` · `!stop` · `!approve ID` · `!reject ID why`
 Anywhere: `/harness on` · `/harness off` · `/harness status` · `/harness claim CODE` · `/harness help`
 What asks: `/harness sensitive list|add TOOL|remove TOOL [--workspace]` · `/harness pending`
 Who decides: `/harness approvers list|add @somebody|remove @somebody`

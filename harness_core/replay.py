@@ -85,9 +85,12 @@ class Ruling:
         return bool(self.recorded) and self.recorded != self.verdict
 
 
-def replay(facts: Sequence[Event], policy: Policy) -> tuple[Ruling, ...]:
-    """Every verdict of this policy on the recorded facts of one session, all of them, in order."""
-    rulings = sorted(_Replay(facts, policy).rulings(), key=lambda ruling: ruling.seq)
+def replay(facts: Sequence[Event], policy: Policy, since: int = 0) -> tuple[Ruling, ...]:
+    """Every verdict of this policy on the recorded facts of one session, in order.
+
+    facts: all of them, or those from a ContextCompressed on. since: the first fact that is asked about.
+    """
+    rulings = sorted(_Replay(facts, policy, since).rulings(), key=lambda ruling: ruling.seq)
     diverged = next((ruling.seq for ruling in rulings if ruling.diverges), None)
     if diverged is None:
         return tuple(rulings)
@@ -131,6 +134,7 @@ class _Recorded:
 class _Replay:
     facts: Sequence[Event]
     policy: Policy
+    since: int = 0
     calls: dict[str, _Recorded] = field(default_factory=lambda: defaultdict(_Recorded))
     ruled: dict[tuple[str, int, str, str, str], list[HookRuled]] = field(default_factory=lambda: defaultdict(list))
     denied: set[str] = field(default_factory=set)  # calls that this policy would never let run
@@ -163,6 +167,10 @@ class _Replay:
         folder, sessions = Folder(), 0
         judging = asked = False
         for fact in self.facts:
+            if (fact.seq or 0) < self.since:
+                sessions += isinstance(fact, RunStart) and not fact.resumed
+                folder.add(fact)
+                continue
             if judging and not isinstance(fact, _NOT_JUDGED_YET):
                 judging = False
                 yield from self._batch(_at(folder, fact), fact)
@@ -260,7 +268,7 @@ class _Replay:
     def _left_over(self) -> Iterator[Ruling]:
         """What hooks ruled in the recording, and would not under this policy."""
         for fact in (fact for same in self.ruled.values() for fact in same):
-            if fact.point in _NOT_REPLAYED or fact.verdict == "Observe":
+            if fact.point in _NOT_REPLAYED or fact.verdict == "Observe" or (fact.seq or 0) < self.since:
                 continue
             yield Ruling(
                 fact.seq or 0, fact.at, fact.run_id, fact.step, fact.point, fact.hook, NOTHING,

@@ -48,7 +48,7 @@ FLOORS: Final = (
     Floor("bot: what was shown", "bot.posts bot.facts", pure=True),
     Floor(
         "bot: payloads in, pictures out",
-        "bot.inbound bot.story bot.blocks bot.modals bot.edits bot.rule_asked bot.timeline bot.reports",
+        "bot.inbound bot.story bot.blocks bot.modals bot.edits bot.rule_asked bot.timeline bot.reports bot.why",
         pure=True,
     ),
     Floor(

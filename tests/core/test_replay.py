@@ -216,5 +216,13 @@ def test_a_thousand_steps_get_a_thousand_verdicts() -> None:
     assert [r.conditional for r in said] == [False] * 501 + [True] * 499
 
 
+def test_only_what_comes_from_a_fact_on_is_asked_about_but_all_before_counts() -> None:
+    later = next(fact.seq for fact in UNASKED if isinstance(fact, ReasonEnd) and fact.step == 2)
+
+    said = replay(UNASKED, policy(PermissionRule.deny("look")), since=later or 0)
+
+    assert [(r.call and r.call.name, r.step, r.conditional) for r in said] == [("change", 2, False)]
+
+
 def test_an_empty_session_has_nothing_to_say() -> None:
     assert replay((), policy()) == ()
