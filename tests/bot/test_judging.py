@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -123,3 +124,15 @@ def test_it_answers_each_row_before_it_reads_the_next(tmp_path: Path) -> None:
 
     assert process.returncode == 0
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_example_in_the_readme_is_what_is_printed() -> None:
+    readme = (CASES.parents[1] / "README.md").read_text("utf-8")
+    [(rows, shown)] = re.findall(
+        r"\$ cat cases.jsonl\n(.*?)\$ harness-bot judge < cases.jsonl\n(.*?)```", readme, re.DOTALL
+    )
+    out = io.StringIO()
+
+    judge(rows.encode().splitlines(), out, out, (), check=False)
+
+    assert out.getvalue() == shown

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -258,3 +259,30 @@ async def test_rules_that_fight_are_told_in_the_trace_and_in_the_replay(
     told = "CONFLICT: two rules fight over read: rule {}deny read{} refuses it (2 times in this run), and lookup tells"
     assert told.format("“", "”") in trace
     assert told.format("", "") in same
+
+
+README = (Path(__file__).resolve().parents[2] / "README.md").read_text("utf-8")
+EXAMPLES = re.findall(r"```text\n\$ harness-bot (\w+)([^\n]*)\n(.*?)```", README, re.DOTALL)
+
+
+def test_the_readme_has_an_example_of_each() -> None:
+    assert [verb for verb, _, _ in EXAMPLES] == ["trace", "replay", "backtest"]
+
+
+@pytest.mark.parametrize(("verb", "arguments", "shown"), EXAMPLES)
+def test_the_examples_in_the_readme_are_what_is_printed(
+    data: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    verb: str,
+    arguments: str,
+    shown: str,
+) -> None:
+    (data / "strict.toml").write_text(POLICY)
+    monkeypatch.chdir(data)
+
+    _, out, _ = run(data, capsys, verb, *arguments.split())
+
+    whole = not shown.endswith("   …\n")
+    told = shown if whole else shown.removesuffix("   …\n")
+    assert (out if whole else out[: len(told)]) == told
