@@ -191,7 +191,7 @@ def listed(rules: Sequence[RuleChanged]) -> str:
     for fact in sorted(rules, key=lambda fact: -fact.at)[:MOST_LISTED]:
         what = fact.rule.arguments or fact.rule.pattern or "(any arguments)"
         thread = thread_of(fact.session_id)
-        tool, shown = shown_line(fact.rule.tool, 60), shown_line(what, 200)
+        tool, shown = shown_line(fact.rule.tool, 60), shown_line(what, 200, strict=True)
         lines.append(words.allowed(fact.rule.id, tool, shown, fact.by, thread.ts if thread else ""))
     more = len(rules) - len(lines)
     return "\n".join([words.ALLOWED, *lines, *([f"… and {more} more"] if more else [])])

@@ -149,7 +149,7 @@ def _kept(name: str, kind: Kind, value: Any) -> str:
     if seen.masked:
         return "holds a secret, kept"
     if seen.disguised:
-        return "holds characters that cannot be seen, kept"
+        return "holds characters that cannot be seen or look like others, kept"
     if len(text) > limits.INPUT_TEXT:
         return f"{len(text):,} characters, kept"
     return ""

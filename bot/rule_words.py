@@ -165,7 +165,7 @@ def _name(tool: str) -> str:
 
 def _code(text: str) -> str:
     # A grave accent would end the code span; this one only looks like it.
-    return f"`{escape(shown_line(text, _PATTERN).replace('`', 'ˋ'))}`"
+    return f"`{escape(shown_line(text, _PATTERN, strict=True).replace('`', 'ˋ'))}`"
 
 
 def _plain(text: str, most: int = _PATTERN) -> str:

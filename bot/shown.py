@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from bot import limits
+from harness_core import glyphs
 from harness_core.hitl import HITLTask
 from harness_core.masking import hides_lines, mask, mask_args
 from harness_core.types import Args
@@ -20,33 +21,16 @@ PADDING: Final = 40
 EMPTY_LINES: Final = 6
 HEAD: Final = 0.7  # share of a cut text that its beginning gets; the end gets the rest
 
-_INVISIBLE: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-# Drawn as nothing or as a blank, though Unicode counts them as letters, marks or symbols. ⟨ and ⟩ are our own marks.
-_BLANK: Final = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uffa0\ufe00-\ufe0f\U000e0100-\U000e01ef\u27e8\u27e9]"
-)
+TABS: Final = 5  # within a line they are as wide as PADDING; before it they indent
+
 _SELECTOR: Final = re.compile("(.?)\ufe0f", re.DOTALL)
-_PADDING: Final = re.compile(rf"[ \t]{{{PADDING},}}")
+_OURS: Final = re.compile("[⟨⟩]")  # a mark that somebody wrote is none of ours
+_PADDING: Final = re.compile(rf"[ \t]{{{PADDING},}}|(?<=\S)[ \t]*(?:\t[ \t]*){{{TABS},}}")
 _EMPTY: Final = re.compile(rf"\n(?:[ \t]*\n){{{EMPTY_LINES},}}")
 _PLAIN: Final = re.compile(r"[ -~\t\n]*")
 _DIFF: Final = re.compile(r"--- [^\n]*\n\+\+\+ b/(?P<path>[^\n]*)\n(?=@@ )")
 _KEY: Final = re.compile(r"[A-Za-z0-9_.-]{1,60}")
 _LITERAL: Final = re.compile(r'\s.*|.*\s|[-+0-9."\[{].*|true|false|null|', re.DOTALL)
-
-
-class _Marks(dict[int, str | int]):
-    """What stands for each character, found out when it is first met."""
-
-    def __missing__(self, code: int) -> str | int:
-        char = chr(code)
-        category = unicodedata.category(char)
-        hidden = category in _INVISIBLE or category == "Zs" or _BLANK.match(char)
-        kept = char in "\n\t \ufe0f" or not hidden
-        self[code] = code if kept else f"⟨U+{code:04X}⟩"
-        return self[code]
-
-
-_MARKS: Final = _Marks()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,16 +52,16 @@ class Shown:
         return not (self.masked or self.disguised or self.left_out)
 
 
-def shown(text: str) -> Shown:
-    """Any text, masked and made visible, whole."""
+def shown(text: str, *, strict: bool = False) -> Shown:
+    """Any text, masked and made visible, whole. strict: a program reads it."""
     safe = mask(text, tight=True)
-    seen = visible(safe)
+    seen = visible(safe, strict=strict)
     return Shown(seen, masked=safe != text, disguised=seen != safe, unreadable=hides_lines(text))
 
 
-def shown_line(text: str, most: int, heaviest: int | None = None) -> str:
-    """Any text on one line, masked, made visible and clipped."""
-    return one_line(visible(mask(text)), most, heaviest)
+def shown_line(text: str, most: int, heaviest: int | None = None, *, strict: bool = False) -> str:
+    """Any text on one line, masked, made visible and clipped. strict: a program reads it."""
+    return one_line(visible(mask(text), strict=strict), most, heaviest)
 
 
 def one_line(seen: str, most: int, heaviest: int | None = None) -> str:
@@ -104,11 +88,19 @@ def shown_args(args: Args) -> Shown:
     safe = mask_args(args, tight=True)
     match safe:
         case {"command": str(command)} if len(safe) == 1 and command.strip():
-            text = command
+            text, seen = command, visible(command, strict=True)
         case _:
-            text = "\n".join(f"{_key(key)}: {_value(value)}" for key, value in safe.items()) or "(no arguments)"
-    seen = visible(text)
+            lines = {f"{_key(key)}: {_value(value)}": is_code(key, value) for key, value in safe.items()}
+            text = "\n".join(lines) or "(no arguments)"
+            seen = "\n".join(visible(line, strict=code) for line, code in lines.items()) or text
     return Shown(seen, masked=safe != args, disguised=seen != text, unreadable=_hides_lines(args))
+
+
+def is_code(key: str, value: object) -> bool:
+    """Whether a program reads the value: a command, or one word such as a path, an address or a name. Prose has blanks,
+    and with them dashes and quotes that nobody takes for a program's.
+    """
+    return isinstance(value, str) and (key == "command" or not re.search(r"\s", value))
 
 
 def _hides_lines(value: Any) -> bool:
@@ -140,13 +132,13 @@ def shown_gist(task: HITLTask, edited: Args | None, most: int) -> str:
     return one_line(shown_call(task).text, most)
 
 
-def visible(text: str) -> str:
-    """The text with every character that hides, reorders or pads shown as a mark, such as ⟨U+202E⟩ or ⟨400 spaces⟩.
-
-    A heart or a flag keeps the selector that colours it.
+def visible(text: str, *, strict: bool = False) -> str:
+    """The text with every character that hides, reorders, pads or looks like another shown as a mark, such as ⟨U+202E⟩
+    or ⟨400 spaces⟩. A heart or a flag keeps the selector that colours it. strict: a program reads it (see `glyphs`).
     """
     if not _PLAIN.fullmatch(text):
-        text = _SELECTOR.sub(_selected, text.translate(_MARKS))
+        text = glyphs.replaced(_OURS.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", text), _mark, strict=strict)
+        text = _SELECTOR.sub(_selected, text)
     text = _PADDING.sub(_blanks, text)
     return _EMPTY.sub(lambda found: f"\n⟨{found[0].count(chr(10)) - 1} empty lines⟩\n", text)
 
@@ -185,6 +177,10 @@ def _fitting(text: str, chars: int, lines: int, heaviest: int) -> int:
         if lines <= 0:
             return place
     return len(part)
+
+
+def _mark(char: str) -> str:
+    return char if char in "⟨⟩\ufe0f" else f"⟨U+{ord(char):04X}⟩"
 
 
 def _selected(found: re.Match[str]) -> str:

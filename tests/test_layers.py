@@ -89,7 +89,8 @@ FLOORS: Final = (
     Floor("core: what is stored in facts", "harness_core.hitl harness_core.permissions.rule", pure=True),
     Floor(
         "core: values",
-        "harness_core.calls harness_core.masking harness_core.types harness_core.verdicts harness_core.errors",
+        "harness_core.calls harness_core.masking harness_core.glyphs harness_core.types harness_core.verdicts "
+        "harness_core.errors",
         pure=True,
     ),
 )
@@ -112,7 +113,8 @@ FOR_TYPES: Final = {
 # What bot may know of harness_core.
 PUBLIC: Final = words(
     "harness_core harness_core.engine harness_core.errors harness_core.events harness_core.guards "
-    "harness_core.handle harness_core.hitl harness_core.hooks harness_core.masking harness_core.options "
+    "harness_core.glyphs harness_core.handle harness_core.hitl harness_core.hooks harness_core.masking "
+    "harness_core.options "
     "harness_core.parts harness_core.permissions.against harness_core.permissions.cases "
     "harness_core.permissions.grammar harness_core.permissions.offer harness_core.permissions.paths "
     "harness_core.permissions.rule harness_core.permissions.sound harness_core.policy_file harness_core.ports "

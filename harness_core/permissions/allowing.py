@@ -14,7 +14,8 @@ from harness_core.permissions.reach import beyond
 from harness_core.permissions.readonly import Verdict, harmless_redirect, judged, look, moved, unread
 from harness_core.permissions.rule import PermissionRule
 from harness_core.permissions.shell import Command, Reading, read
-from harness_core.permissions.subjects import KINDS, paths_of, same_json, subject_of
+from harness_core.permissions.subjects import KINDS, every_text, paths_of, same_json, subject_of
+from harness_core.permissions.text import invisible
 from harness_core.permissions.words import quoted
 from harness_core.permissions.wrappers import STATEFUL
 from harness_core.types import Args, canonical
@@ -37,9 +38,11 @@ def allowing(
 
 
 def _allows_json(rule: PermissionRule, args: Args) -> bool:
-    if rule.arguments is not None:
-        return rule.arguments == canonical(args)
-    return rule.pattern is None or same_json(rule.pattern, args)
+    if rule.arguments is None and rule.pattern is None:
+        return True
+    if any(invisible(text) for text in every_text(args)):
+        return False  # whoever made the rule may not have seen what it holds
+    return rule.arguments == canonical(args) if rule.arguments is not None else same_json(rule.pattern or "", args)
 
 
 # -- commands ----------------------------------------------------------------------------------------------------------

@@ -6,18 +6,14 @@ import re
 import unicodedata
 from typing import Final
 
+from harness_core.glyphs import suspects, unseen
+
 LONGEST_COMMAND: Final = 10_000  # characters that a reviewer can be expected to read
 BLANKS: Final = 200  # in a row: what stands behind them is out of sight
 NEWLINES: Final = 50  # in a row, likewise
 
 _PLAIN: Final = re.compile(r"[\n\t -~]*")
 _PADDING: Final = re.compile(rf"[ \t]{{{BLANKS},}}|(?:[ \t]*\n){{{NEWLINES},}}")
-# Control, format, surrogate, private, unassigned, line and paragraph separators: none of them can be seen.
-_UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"})
-# Letters and marks that print as nothing: variation selectors, Hangul fillers, the braille blank, joiners.
-_BLANK_LETTERS: Final = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
-)
 _FULL_WIDTH: Final = re.compile("[\uff01-\uff5e\uffe0-\uffe6]")
 _DASHES: Final = frozenset("\u02d7\u2043\u2212\u2796\u30fc\u4e00\u1173")
 
@@ -31,13 +27,11 @@ def invisible(text: str) -> str:
     """Why a text cannot be trusted to be what it looks like; "" if it can. Tab and newline are no fault here."""
     if _PLAIN.fullmatch(text):
         return ""
-    for char in text:
-        if char in "\n\t" or " " <= char <= "~":
-            continue
-        if unicodedata.category(char) in _UNSEEN or _BLANK_LETTERS.match(char):
-            return f"the text holds an invisible or control character (U+{ord(char):04X})"
-        if _FULL_WIDTH.match(char):
-            return f"the text holds a full-width character (U+{ord(char):04X}) that looks like another"
+    if found := _FULL_WIDTH.search(text):
+        return f"the text holds a full-width character (U+{ord(found[0]):04X}) that looks like another"
+    for char in sorted(suspects(text), key=unseen, reverse=True):
+        what = "an invisible or control character" if unseen(char) else "a character that looks like another"
+        return f"the text holds {what} (U+{ord(char):04X})"
     return ""
 
 

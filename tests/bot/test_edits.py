@@ -157,7 +157,7 @@ def test_long_secret_and_disguised_values_are_kept_as_they_are():
     assert masked is not None
 
     assert "3,001 characters, kept" in json.dumps(view)
-    assert "cannot be seen, kept" in json.dumps(view)
+    assert "cannot be seen or look like others, kept" in json.dumps(view)
     assert "abcdefghijklmnop" not in json.dumps(masked)
     assert read_back(asked, SCHEMA, untouched(view)) == (args, {})
     assert read_back(secret, SCHEMA, untouched(masked))[0]["path"] == "xoxb-1234567890-abcdefghijklmnop"

@@ -73,6 +73,9 @@ def test_an_argument_is_left_out_only_where_the_tool_says_that_the_preview_tells
         ("a\u00a0b\u3000c", "a⟨U+00A0⟩b⟨U+3000⟩c"),
         ("a\rb\x1b[2Jc\x00", "a⟨U+000D⟩b⟨U+001B⟩[2Jc⟨U+0000⟩"),
         ("\ud800 \U000e0041 \u115f \u2800", "⟨U+D800⟩ ⟨U+E0041⟩ ⟨U+115F⟩ ⟨U+2800⟩"),
+        ("a\U0001d159b\U00016fe4c\ufffcd", "a⟨U+1D159⟩b⟨U+16FE4⟩c⟨U+FFFC⟩d"),
+        ("pаypal ｒｍ", "p⟨U+0430⟩ypal ⟨U+FF52⟩⟨U+FF4D⟩"),
+        ("ls" + "\t" * 9 + "; rm -rf /", "ls⟨9 blanks⟩; rm -rf /"),
         ("ls" + " " * 400 + "; rm -rf /", "ls⟨400 spaces⟩; rm -rf /"),
         ("ls" + "\n" * 50 + "rm", "ls\n⟨49 empty lines⟩\nrm"),
         ("⟨400 spaces⟩", "⟨U+27E8⟩400 spaces⟨U+27E9⟩"),
@@ -82,6 +85,15 @@ def test_an_argument_is_left_out_only_where_the_tool_says_that_the_preview_tells
 )
 def test_what_hides_is_made_visible(text: str, seen: str):
     assert visible(text) == seen
+
+
+def test_in_what_a_program_reads_marks_that_look_like_its_syntax_are_shown_and_in_prose_they_are_at_home():
+    prose = "“It’s done” – at last…"
+    assert shown_args({"command": "rm –rf ‘x’"}).text == "rm ⟨U+2013⟩rf ⟨U+2018⟩x⟨U+2019⟩"
+    assert shown_args({"url": "https://a.io∕b", "note": prose}).text == f"url: https://a.io⟨U+2215⟩b\nnote: {prose}"
+    assert shown_args({"note": prose}).exact
+    assert not shown_args({"path": "a‐b"}).exact
+    assert shown_args({"command": "echo 'Привет 日本語'"}).exact
 
 
 def test_disguise_and_secrets_are_noticed():
