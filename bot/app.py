@@ -144,7 +144,7 @@ class Bot:
                 self.store, self.api, foresight, self.book, self.clock, self.us, self.engine.spec
             )
             ending.push_async_callback(self.presenter.close)
-            ending.push_async_callback(self.engine.close)
+            ending.push_async_callback(self.engine.close, self.settings.grace)
             self.inbox = Inbox(self.engine, self.presenter, self.directory, self.book, self.api)
             ending.push_async_callback(self.inbox.close)
             await self.engine.start()

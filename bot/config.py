@@ -18,6 +18,7 @@ from harness_core.policy_file import NAME
 
 SLACK_API: Final = "https://slack.com/api/"
 LOCAL_PORT: Final = 8765
+GRACE: Final = 8  # seconds; Docker kills what it asked to stop after ten
 
 Word = TypeVar("Word", bound=str)
 
@@ -43,6 +44,7 @@ VARIABLES: Final[tuple[tuple[str, str, str, bool], ...]] = (
     ("HARNESS_TOOLS", "a module with tools of your own", "none", False),
     ("HARNESS_HOOKS", "a module with hooks of your own", "none", False),
     ("HARNESS_LOCAL_PORT", "the local workspace's port", str(LOCAL_PORT), False),
+    ("HARNESS_GRACE", "seconds that running tools have when the bot stops", str(GRACE), False),
     ("HARNESS_LOG", "how logs are written: text or json", "text", False),
     ("HARNESS_LOG_LEVEL", "what is logged: debug, info, warning or error", "warning", False),
     ("HARNESS_MODEL", "the model", "the practice model", False),
@@ -94,6 +96,7 @@ class Settings:
     data: Path = Path("data")
     workspace: Path | None = None
     local_port: int = LOCAL_PORT
+    grace: float = GRACE
     tools: str = ""
     hooks: str = ""
     policy: Path | None = None
@@ -120,6 +123,7 @@ class Settings:
             policy=read.path("HARNESS_POLICY"),
             sandbox=read.one_of("HARNESS_SANDBOX", "auto", "off", "required"),
             local_port=read.port("HARNESS_LOCAL_PORT", LOCAL_PORT),
+            grace=read.seconds("HARNESS_GRACE", GRACE),
             log=read.one_of("HARNESS_LOG", "text", "json"),
             log_level=read.one_of("HARNESS_LOG_LEVEL", "warning", "debug", "info", "error"),
         )
@@ -172,6 +176,10 @@ class _Reader:
         """A port number; 0 for any that is free."""
         return int(self._checked(name, _is_port, "must be a port number, 0 to 65535") or str(default))
 
+    def seconds(self, name: str, default: int) -> int:
+        """A number of seconds, an hour at most."""
+        return int(self._checked(name, _is_seconds, "must be a number of seconds, 0 to 3600") or str(default))
+
     def one_of(self, name: str, default: Word, *others: Word) -> Word:
         """One of these words, in whatever case it is written."""
         given = self.text(name).lower()
@@ -210,3 +218,7 @@ def _is_address(value: str) -> bool:
 
 def _is_port(value: str) -> bool:
     return value.isascii() and value.isdigit() and len(value) <= 5 and int(value) <= 65_535
+
+
+def _is_seconds(value: str) -> bool:
+    return value.isascii() and value.isdigit() and len(value) <= 4 and int(value) <= 3600

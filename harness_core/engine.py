@@ -287,9 +287,11 @@ class HarnessEngine:
         await self._serving.start()
         self._background.spawn(self._counter.prepare(["ready"]))  # a table of tokens takes a moment to load
 
-    async def close(self) -> None:
-        """Stop working. Runs go on when somebody takes them up; a call in flight is of unknown outcome then."""
-        await self._serving.close()
+    async def close(self, grace: float = 0.0) -> None:
+        """Stop working: nothing new begins. Tools that run have `grace` seconds to end; what is killed after that is of
+        unknown outcome. Runs go on when somebody takes them up.
+        """
+        await self._serving.close(grace)
 
     async def idle(self) -> None:
         """Wait until no session is being worked on in this process."""

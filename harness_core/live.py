@@ -77,6 +77,7 @@ def _passing_start(event: Event, trace: Trace) -> RunStart:
 
 class Live:
     """A session that somebody works on in this process. woken: look (again). stopping: done once a stop was requested.
+    acting: tools of it run now.
 
     A future and not an event, which would take a task to wait for beside something else.
     """
@@ -86,6 +87,7 @@ class Live:
         self.watchers: list[Watcher] = []
         self.shown = 0  # the last fact that was shown
         self.woken = True
+        self.acting = False
         self.stopping: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.followed: Journal | None = None
         self.task: asyncio.Task[None] | None = None

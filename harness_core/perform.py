@@ -191,11 +191,15 @@ class Performer:
         for c in cleared:
             facts += [*c.rulings, ToolCallStart(c.call, None if same(c.args, c.call.args) else c.args)]
         began = clock.monotonic()
-        if not await recorder.record(facts, guarded=True, before=recorder.show_action_start):
-            return
-        ends = await run_all(self._around, self._journal.session_id, cleared, self._live.stopping, self._lease)
-        seconds = round(clock.monotonic() - began, 3)
-        await recorder.record([replace(end, seconds=seconds) for end in ends])
+        self._live.acting = True
+        try:
+            if not await recorder.record(facts, guarded=True, before=recorder.show_action_start):
+                return
+            ends = await run_all(self._around, self._journal.session_id, cleared, self._live.stopping, self._lease)
+            seconds = round(clock.monotonic() - began, 3)
+            await recorder.record([replace(end, seconds=seconds) for end in ends])
+        finally:
+            self._live.acting = False
         recorder.show_action_end()
 
     async def _changed(self, cleared: Sequence[Cleared]) -> Sequence[Cleared]:

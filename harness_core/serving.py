@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -27,6 +28,10 @@ SWEEP: Final = 3.0  # seconds between two looks for sessions that nobody works o
 FOLLOW: Final = 0.25  # seconds between two looks at a session that another process works on
 
 
+class Closed(HarnessError):
+    """The engine was closed while this request went on. The session goes on later."""
+
+
 class Serving:
     """The sessions that are worked on in this process, and those that an alarm will wake."""
 
@@ -40,6 +45,7 @@ class Serving:
         self._journals: dict[str, Journal] = {}  # of the sessions that are worked on
         self._shelf = Shelf(store)
         self._alarms: dict[str, asyncio.Task[None]] = {}
+        self._closing = False
         self._forget = store.changed(self._told)
 
     async def trace(self, session_id: str) -> Trace:
@@ -69,11 +75,13 @@ class Serving:
             while live.woken:
                 live.woken = False
                 await self._run(live)
+        except Closed as closed:
+            live.fail(closed)
         except Exception as error:
             log.exception("session %s cannot go on now", live.session_id)
             live.fail(error)
         except BaseException:
-            live.fail(HarnessError("The engine was closed while this request went on. The session goes on later."))
+            live.fail(Closed())
             raise
         finally:
             del self.lives[live.session_id]
@@ -111,6 +119,8 @@ class Serving:
     async def _steps(self, journal: Journal, lease: Lease, live: Live, performer: Performer) -> float | None:
         started = False
         while True:
+            if self._closing:
+                raise Closed
             trace = await journal.catch_up()
             if not (trace.run and trace.run.stop):
                 live.go_on()
@@ -199,15 +209,26 @@ class Serving:
 
     # -- the end -------------------------------------------------------------------------------------------------------
 
-    async def close(self) -> None:
-        """Stop working."""
+    async def close(self, grace: float) -> None:
+        """Stop working: nothing new begins, and tools that run have so many seconds to end before they are killed."""
+        self._closing = True
+        await _cancelled([*self._background.tasks, *self._alarms.values(), *self._working(acting=False)])
+        if (acting := self._working(acting=True)) and grace > 0:
+            log.warning("tools of %d sessions still run; they have %.0f s to end", len(acting), grace)
+            await asyncio.wait(acting, timeout=grace)
+        await _cancelled(self._working())
         self._forget()
-        tasks = [*self._background.tasks, *self._alarms.values(), *(x.task for x in self.lives.values() if x.task)]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _working(self, *, acting: bool | None = None) -> Sequence[asyncio.Task[None]]:
+        return [live.task for live in self.lives.values() if live.task and acting in (None, live.acting)]
 
     async def idle(self) -> None:
         """Wait until no session is being worked on in this process."""
         while tasks := [live.task for live in self.lives.values() if live.task]:
             await asyncio.wait(tasks)
+
+
+async def _cancelled(tasks: Sequence[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

@@ -4,6 +4,7 @@ the truth in the end.
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -126,6 +127,27 @@ async def test_a_restart_at_any_call_of_the_web_api_loses_and_repeats_nothing(
         desk.slack.redeliver_now()
 
         await finish(desk, ts, change)
+
+
+async def test_a_tool_that_ends_within_the_grace_of_a_restart_is_no_unknown_outcome(tmp_path: Path) -> None:
+    gate = asyncio.Event()
+    change = RecordingTool("change", hold=gate)
+    model = ScriptedModel(call("change", a=1), "done")
+    async with Desk(tmp_path, model, [change], grace=30.0) as desk:
+        ts = await desk.ask("change it")
+        await desk.click(await desk.card(ts), "approve")
+        await change.started.reach(1)
+
+        restarting = asyncio.create_task(desk.reborn())
+        await desk.slack.wait_for(lambda s: s.connections == 0)
+        gate.set()
+        await restarting
+
+        await desk.answer(ts, "done")
+        assert len(desk.cards(ts)) == 1
+        assert "ran" in reading(await desk.card(ts, showing="ran"))
+        assert change.killed == 0
+        assert len(change.runs) == 1
 
 
 async def test_a_restart_between_two_cards_of_a_batch_posts_the_missing_one(tmp_path: Path) -> None:

@@ -34,6 +34,7 @@ def test_all_settings_are_read():
             "OPENAI_BASE_URL": "http://localhost:8000/v1",
             "OPENAI_API_KEY": "sk-very-secret",
             "HARNESS_LOCAL_PORT": "0",
+            "HARNESS_GRACE": "90",
         }
     )
 
@@ -45,6 +46,7 @@ def test_all_settings_are_read():
         Path("/var/lib/harness"),
         Path("/srv/work"),
         0,
+        grace=90,
     )
 
 
@@ -64,6 +66,7 @@ def test_one_error_names_all_that_is_wrong_and_where_to_get_it():
                 "HARNESS_APPROVERS": "ann@example.com",
                 "OPENAI_BASE_URL": "ftp://x.io",
                 "HARNESS_LOCAL_PORT": "99999",
+                "HARNESS_GRACE": "-1",
             }
         )
 
@@ -75,6 +78,7 @@ def test_one_error_names_all_that_is_wrong_and_where_to_get_it():
         "HARNESS_APPROVERS",
         "OPENAI_BASE_URL",
         "HARNESS_LOCAL_PORT",
+        "HARNESS_GRACE",
         "App-Level Tokens",
         "Copy member ID",
     ):
