@@ -50,7 +50,7 @@ class Quarrels:
     def take(self, journal: str, events: tuple[Event, ...]) -> None:
         """Look at a session again when a rule has refused something there. The facts remember what this does not."""
         refused = [event.seq or 0 for event in events if _refuses(event)]
-        if refused and thread_of(journal):
+        if refused and thread_of(journal.partition("/")[0]):  # or that of a sub-agent
             self._soon(self._look(journal, refused[0]))
 
     async def idle(self) -> None:

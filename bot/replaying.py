@@ -146,8 +146,13 @@ def backtest(settings: Settings, given: argparse.Namespace) -> int:
     return 0
 
 
+def _root(session_id: str) -> str:
+    """The session in whose thread a sub-agent's session is shown; of others, itself."""
+    return session_id.partition("/")[0]
+
+
 def _channel(session_id: str) -> str:
-    thread = thread_of(session_id)
+    thread = thread_of(_root(session_id))
     return thread.channel if thread else ""
 
 
@@ -180,7 +185,7 @@ class Policies:
         """The policy of one session. Where its folder is counts; whether it is there does not."""
         workspace = os.path.realpath(self._workspace or self._own(session_id))
         policy = replace(self.base, gate=replace(self.base.gate, workspace=workspace))
-        return adjusted(guarded(policy, self.guards), session_id, self.in_force, self.file, self.now)
+        return adjusted(guarded(policy, self.guards), _root(session_id), self.in_force, self.file, self.now)
 
 
 def in_force(journals: JournalReader) -> InForce:

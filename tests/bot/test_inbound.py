@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot import ids
-from bot.heard import Amend, Configure, Decide, Ignore, OpenModal, Origin, Prompt, Removed, Status, Stop
+from bot.heard import Amend, Configure, Decide, Ignore, OpenModal, Origin, Prompt, Removed, Status, Stop, Why
 from bot.ids import Identity, TaskRef
 from bot.inbound import parse
 from harness_core.hitl import Approve, Happened, Reject, Rerun, Skip
@@ -310,6 +310,7 @@ def test_stop_is_understood_in_a_thread(text: str):
 
 def test_status_is_understood_in_a_thread():
     assert isinstance(parse(reply("!status"), US), Status)
+    assert isinstance(parse(reply("!Why did it ask"), US), Why)
 
 
 def test_the_native_stop_button_stops_the_session():
