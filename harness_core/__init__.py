@@ -89,6 +89,7 @@ _WHERE = {
 _EVENTS = [
     "Prompted",
     "PromptAmended",
+    "PromptHeard",
     "RunStart",
     "ContextSize",
     "ReasonStart",

@@ -14,6 +14,7 @@ from harness_core.events import Codec, Event, ReasonDelta, ReasonEnd
 from harness_core.parts import Surroundings
 from harness_core.ports import ModelReply, ModelRequest, TextDelta
 from harness_core.session import Trace, added
+from harness_core.steps import Reason
 from harness_core.types import Deadline, Message, Usage
 
 log = logging.getLogger(__name__)
@@ -24,12 +25,15 @@ FIRST_BACKOFF: Final = 1.0  # seconds before the second attempt of a model reque
 LONGEST_BACKOFF: Final = 30.0
 
 
-async def ask(around: Surroundings, request: ModelRequest, show: Callable[[Event], None] | None = None) -> ModelReply:
-    """The model's reply. show: gets the deltas. Raises ModelError."""
-    deadline = Deadline(around.clock.monotonic() + around.model_timeout)
+async def ask(
+    around: Surroundings, request: ModelRequest, until: Deadline, show: Callable[[Event], None] | None = None
+) -> ModelReply:
+    """The model's reply. until: when the run's time is over. show: gets the deltas. Raises ModelError."""
+    seconds = until.left(around.clock.monotonic(), around.model_timeout)
+    deadline = Deadline(around.clock.monotonic() + seconds)
     reply: ModelReply | None = None
     try:
-        async with asyncio.timeout(around.model_timeout):
+        async with asyncio.timeout(seconds):
             stream: AsyncIterator[TextDelta | ModelReply] = around.model.stream(request, deadline)
             async for piece in stream:
                 if not isinstance(piece, TextDelta):
@@ -39,7 +43,7 @@ async def ask(around: Surroundings, request: ModelRequest, show: Callable[[Event
     except ModelError:
         raise
     except TimeoutError as error:
-        raise ModelError("timeout", f"no answer within {around.model_timeout:.0f} s") from error
+        raise ModelError("timeout", f"no answer within {seconds:.0f} s") from error
     except Exception as error:  # an adapter's fault is the model's failure, and is put on record as one
         log.warning("the model failed", exc_info=error)
         raise ModelError("server", f"{type(error).__name__}: {error}") from error
@@ -48,14 +52,14 @@ async def ask(around: Surroundings, request: ModelRequest, show: Callable[[Event
     return reply
 
 
-def said(reply: ModelReply, trace: Trace, step: int, attempt: int) -> ReasonEnd:
+def said(reply: ModelReply, trace: Trace, step: Reason) -> ReasonEnd:
     """The message as a fact. Raises ModelError: what cannot be stored would otherwise be asked for for ever."""
     run_id = trace.run.run_id if trace.run else ""
     try:
         proposed = ((c.name, c.arguments, c.id) for c in reply.calls)
-        calls = normalise(proposed, run_id, step, reply.finish_reason)
+        calls = normalise(proposed, run_id, step.step, reply.finish_reason)
         text, finish = valid_text(reply.text), valid_text(reply.finish_reason)
-        made = ReasonEnd(text, calls, reply.usage, finish, trace.seq, step, attempt)
+        made = ReasonEnd(text, calls, reply.usage, finish, trace.seq, step.step, step.attempt, step.limit)
         _CODEC.encode(made)
     except Exception as error:
         raise ModelError("bad_reply", f"the model's message is unusable: {error}") from error
@@ -71,7 +75,7 @@ def wait_before(trace: Trace, now: float) -> float:
     return failures[-1].at + min(backoff, LONGEST_BACKOFF) - now
 
 
-async def summarised(around: Surroundings, asking: Summarising) -> tuple[str | None, Usage]:
+async def summarised(around: Surroundings, asking: Summarising, until: Deadline) -> tuple[str | None, Usage]:
     """Answer a strategy's questions, until it has its summary or none; and what that used."""
     usage = Usage()
     try:
@@ -79,7 +83,8 @@ async def summarised(around: Surroundings, asking: Summarising) -> tuple[str | N
         while True:
             answer: Answer
             try:
-                reply = await ask(around, ModelRequest(question.system, (Message("user", question.text),)))
+                request = ModelRequest(question.system, (Message("user", question.text),))
+                reply = await ask(around, request, until)
                 answer, usage = valid_text(reply.text), added(usage, reply.usage)
             except ModelError as error:
                 answer = error

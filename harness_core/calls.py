@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any, NoReturn
 
+from harness_core.frozen import frozen
 from harness_core.types import Args, ToolCall, canonical
 
 # (name, arguments as JSON text or as an object, the provider's id)
@@ -46,7 +47,7 @@ def _object(arguments: str | Args) -> tuple[dict[str, Any], str]:
         if not isinstance(value, dict):
             return {}, f"The arguments must be a JSON object, not {type(value).__name__}."
         canonical(value).encode("utf-8")
-        return value, ""
+        return frozen(value), ""
     except UnicodeEncodeError:
         return {}, "The arguments hold characters that are not valid text."
     except (ValueError, TypeError, RecursionError) as error:

@@ -74,6 +74,8 @@ class HarnessEngine:
         for name in ("max_steps", "model_retries", "parallel"):
             if getattr(self.options, name) < 1:
                 raise ConfigError(f"{name} must be 1 or more, or nothing would ever be done.")
+        if self.options.max_seconds <= 0:
+            raise ConfigError("max_seconds must be more than 0, or nothing would ever be done.")
         self.workspace = Path(workspace)
         self.clock: Clock = clock or SystemClock()
         self.store: SessionStore = store or default_store(Path(home))

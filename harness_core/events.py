@@ -21,6 +21,7 @@ from harness_core.types import STRICT, Args, Inspection, Message, Outcome, RunSt
 
 NO_USAGE = Usage()
 RECENT: Final = 64  # results that a run remembers by what they came to, so that somebody can see it go round in circles
+RULINGS: Final = 64  # rulings that a run remembers; hooks count them, and a compression carries them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +58,14 @@ class PromptAmended(Event):
 
     ref: str
     text: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PromptHeard(Event):
+    """What the model will hear of a prompt (its seq) that a hook ruled on. The original stays where it is."""
+
+    prompt: int
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +111,9 @@ class ReasonDelta(Event):
 
 @dataclass(frozen=True, slots=True)
 class ReasonEnd(Event):
-    """The model's message, normalised. upto: the last fact that its request was built from."""
+    """The model's message, normalised. upto: the last fact that its request was built from. limit: the one that made
+    this the last message of its run; its calls are not carried out.
+    """
 
     text: str
     calls: tuple[ToolCall, ...] = ()
@@ -111,11 +122,12 @@ class ReasonEnd(Event):
     upto: int = 0
     step: int = 1
     attempt: int = 1
+    limit: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelFailed(Event):
-    """A model request brought no message. upto: the last fact that it was built from.
+    """A model request brought no message. upto: the last fact that it was built from. limit: see ReasonEnd.
 
     retry_after: seconds that the server asked us to wait.
     """
@@ -126,6 +138,7 @@ class ModelFailed(Event):
     message: str = ""
     upto: int = 0
     retry_after: float | None = None
+    limit: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +161,7 @@ class HookRuled(Event):
     reason: str = ""
     step: int = 0
     call_uuid: str = ""
-    payload: Mapping[str, Any] = field(default_factory=dict)
+    payload: Args = field(default_factory=dict)
     escape_key: str | None = None
     suggests: str | None = None
 
@@ -300,6 +313,43 @@ class Done:
 
 
 @dataclass(frozen=True, slots=True)
+class Ruling:
+    """A ruling as a run remembers it; see HookRuled. at: seconds since the epoch."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+    point: str
+    hook: str
+    verdict: str
+    reason: str = ""
+    step: int = 0
+    call_uuid: str = ""
+    at: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """How often a gate that guesses has refused for one key: in so many batches, last in that of `step`.
+
+    effects: digests of what it was about, the newest ones; if one of them works out, that is progress.
+    """
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+    batches: int
+    step: int
+    effects: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Halt:
+    """A hook or a limit has ended the run, which is yet to be done. point: where it ruled."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+    answer: str
+    limit: str = ""
+    point: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """The run that goes on. steps: model messages so far. failures: model requests that failed since the last message.
 
@@ -308,7 +358,9 @@ class Run:
     in a row that left the context above its limits. heard: `steps` when a person last spoke. usage: of its model
     requests; unpriced: of those whose cost nobody told. calls: per tool, those that were started. succeeded: per tool,
     the step of the newest success. paths: real paths, and the tools that succeeded there. ruled: how often which hook
-    ruled what ("finish Continue").
+    ruled what ("finish Continue"); rulings: the newest ones. refused: what gates refused, by hook and escape key.
+    progress: elapsed seconds when a tool last worked. paused: seconds in which nobody worked on it, since it waited for
+    people or its process was gone; paused_at: since when it waits. halted: what has ended it, yet to be done.
     Stored with each compression: a field is never renamed.
     """
 
@@ -336,13 +388,23 @@ class Run:
     succeeded: Mapping[str, int] = field(default_factory=dict)
     paths: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     ruled: Mapping[str, int] = field(default_factory=dict)
+    rulings: tuple[Ruling, ...] = ()
+    refused: Mapping[str, Refused] = field(default_factory=dict)
+    progress: float = 0.0
+    paused: float = 0.0
+    paused_at: float = 0.0
+    halted: Halt | None = None
+
+    def elapsed(self, now: float) -> float:
+        """Seconds that this run has been worked on until now (seconds since the epoch)."""
+        return max(0.0, (self.paused_at if self.suspended else now) - self.began_at - self.paused)
 
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
     """What a session is, but for its messages. Made by the fold, which begins with it when it does not read the rest.
 
-    There is no open batch in it: nothing is compressed while a call has no result.
+    There is no open batch in it: nothing is compressed while a call has no result. notes, heard, runs: see Trace.
     """
 
     __pydantic_config__: ClassVar[Any] = STRICT
@@ -352,6 +414,9 @@ class Ledger:
     answer: str = ""
     usage: Usage = NO_USAGE
     unpriced: Usage = NO_USAGE
+    notes: tuple[str, ...] = ()
+    heard: tuple[int, ...] = ()
+    runs: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -379,6 +444,7 @@ class ContextCompressed(Event):
 FACTS: tuple[type[Event], ...] = (
     Prompted,
     PromptAmended,
+    PromptHeard,
     RunStart,
     ReasonEnd,
     ModelFailed,

@@ -27,13 +27,13 @@ the trace (`trace.now`, seconds since the epoch). Whoever wants to *do* somethin
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from harness_core.calls import valid_text
 from harness_core.errors import ConfigError
 from harness_core.events import HookRuled, Prompted, ToolCallEnd
+from harness_core.frozen import FrozenDict, frozen
 from harness_core.session import Trace
 from harness_core.types import ToolCall, canonical, digest
 from harness_core.verdicts import ACCEPTS as ACCEPTS
@@ -113,8 +113,8 @@ def _ruling(
     """What this hook rules and the record of it; None if it has nothing to say."""
     fault = ""
     try:
-        # Copies, so that a hook which changes arguments in place changes nothing: only what it rules is on record.
-        said: object = hook(trace, *map(_copied, about))
+        # Frozen, so that a hook which would change arguments in place fails: only what it rules is on record.
+        said: object = hook(trace, *map(_frozen, about))
     except HookReject as reject:
         said = reject
     except Exception as error:  # a hook's fault must neither become a permission nor end the engine
@@ -133,8 +133,10 @@ def _ruling(
     return verdict, _recorded(point, interceptor, trace, about, verdict, fault)
 
 
-def _copied(thing: Any) -> Any:
-    return replace(thing, args=deepcopy(thing.args)) if isinstance(thing, ToolCall) else thing
+def _frozen(thing: Any) -> Any:
+    if not isinstance(thing, ToolCall) or isinstance(thing.args, FrozenDict):
+        return thing
+    return replace(thing, args=frozen(thing.args))
 
 
 def _wrong(point: Point, interceptor: Any, said: object, about: tuple[Any, ...]) -> str:
@@ -211,7 +213,7 @@ def _with(ruled: Ruled, verdict: Verdict | None, record: HookRuled) -> Ruled:
 def _rewritten(value: Any, to: Any) -> Any:
     match value:
         case ToolCall():
-            return replace(value, args=dict(to))
+            return replace(value, args=frozen(to))
         case Prompted():
             return replace(value, text=to)
         case ToolCallEnd():

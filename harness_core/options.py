@@ -23,7 +23,8 @@ class HarnessOptions:
     """Options of an engine.
 
     hitl_enabled: whether calls can be put to a person at all (off by default; then asking calls are refused).
-    max_steps: model messages per run. model_retries: attempts of one model request. model_timeout: seconds.
+    max_steps: model messages per run. max_seconds: that a run may be worked on; waiting for people is not charged.
+    model_retries: attempts of one model request. model_timeout: seconds.
     compression_max_messages, compression_max_context_ratio: when the context is compressed; see Limits.
     context_length: of the model's window in tokens, where the model itself does not tell.
     parallel: how many repeatable neighbours run at the same time. expiries: how long tasks wait, per tool.
@@ -34,6 +35,7 @@ class HarnessOptions:
     hitl_enabled: bool = False
     system_prompt: str = SYSTEM_PROMPT
     max_steps: int = 20
+    max_seconds: float = 3600.0
     model_retries: int = 3
     model_timeout: float = 300.0
     compression_max_messages: int = 100

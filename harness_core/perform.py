@@ -10,6 +10,7 @@ from harness_core import results
 from harness_core.asking import ask, said, wait_before
 from harness_core.background import Interrupted, interruptibly
 from harness_core.calls import valid_text
+from harness_core.ending import time_left
 from harness_core.errors import LeaseLost, ModelError
 from harness_core.events import (
     ContextSize,
@@ -23,6 +24,7 @@ from harness_core.events import (
     ToolCallEnd,
     ToolCallStart,
 )
+from harness_core.hooks import run_point
 from harness_core.journal import Journal
 from harness_core.live import Live
 from harness_core.masking import mask
@@ -39,6 +41,7 @@ from harness_core.steps import (
     Close,
     Compress,
     End,
+    Hear,
     Look,
     Policy,
     Reason,
@@ -46,8 +49,19 @@ from harness_core.steps import (
     Step,
     Suspend,
 )
+from harness_core.tally import notes_of
 from harness_core.tooling import inspected, run_all
-from harness_core.types import Message, ToolCall, canonical, digest, same
+from harness_core.types import (
+    NO_DEADLINE,
+    Args,
+    Deadline,
+    Inspection,
+    Message,
+    ToolCall,
+    canonical,
+    digest,
+    same,
+)
 
 
 class Performer:
@@ -72,12 +86,14 @@ class Performer:
         match step:
             case Begin():
                 await self._begin(step, policy)
+            case Hear(facts=facts):
+                await recorder.record(facts, guarded=True)
             case Reason():
                 await self._reason(step, policy)
             case Compress():
                 await self._compress(step, policy)
             case Look():
-                await self._look(step)
+                await self._look(step, policy)
             case Settle(facts=facts):
                 await recorder.record(facts, guarded=True)
             case Suspend(tasks=tasks, rulings=rulings):
@@ -85,11 +101,11 @@ class Performer:
             case Apply():
                 await self._apply(step)
             case Act():
-                await self._act(step)
+                await self._act(step, policy)
             case Close():
                 await self._close(step)
             case End():
-                await self._end(step)
+                await self._end(step, policy)
 
     async def go_on(self, policy: Policy, decided_on: int) -> bool:
         """Record that a run goes on here: after decisions with the same attempt, else as a takeover."""
@@ -120,49 +136,76 @@ class Performer:
             policy_digest=policy.digest,
             prompt_digest=policy.prompt_digest,
         )
-        await self._recorder.record((start,), guarded=True)
+        await self._recorder.record((start, *(replace(f, run_id=start.run_id) for f in step.facts)), guarded=True)
 
     async def _reason(self, step: Reason, policy: Policy) -> None:
-        trace = self._journal.trace
+        trace = _with_all_that_it_holds(self._journal.trace, step)
         messages, size = _sized(trace, policy)
+        until = self._until(policy, last=bool(step.limit))
         try:
-            await self._back_off(trace)
+            await self._back_off(trace, until)
             self._recorder.show(replace(size, messages_before=self._before[0], tokens_before=self._before[1]))
             self._before = (None, None)
             self._recorder.show(ReasonStart(step.step, step.attempt))
-            reply = await interruptibly(self._asked(messages), self._live.stopping, self._lease)
-            fact: Event = said(reply, trace, step.step, step.attempt)
+            reply = await interruptibly(self._asked(messages, until), self._live.stopping, self._lease)
+            fact = said(reply, trace, step)
         except Interrupted:
             return
         except ModelError as error:
             message = valid_text(mask(str(error)))
-            fact = ModelFailed(error.kind, step.attempt, step.step, message, trace.seq, error.retry_after)
-        await self._recorder.record((fact,))
+            failed = ModelFailed(error.kind, step.attempt, step.step, message, trace.seq, error.retry_after, step.limit)
+            # What hooks wanted to tell is told with the next attempt; but that the run is ending is so already.
+            await self._recorder.record((*(step.rulings if step.limit else ()), failed))
+            return
+        ruled = run_point("after_model", policy.gate.hooks, self._now(), fact)
+        await self._recorder.record((*step.rulings, fact, *ruled.rulings))
 
-    async def _back_off(self, trace: Trace) -> None:
+    def _now(self) -> Trace:
+        """The session, for hooks that are asked now."""
+        return replace(self._journal.trace, now=self._around.clock.now())
+
+    def _until(self, policy: Policy, *, last: bool = False) -> Deadline:
+        """When this run's time is over: for its work, or for its last message."""
+        run, clock = self._journal.trace.run, self._around.clock
+        return Deadline(clock.monotonic() + time_left(run, policy, clock.now(), last=last)) if run else NO_DEADLINE
+
+    async def _back_off(self, trace: Trace, until: Deadline) -> None:
         clock = self._around.clock
         if (seconds := wait_before(trace, clock.now())) > 0:
+            seconds = until.left(clock.monotonic(), seconds)
             await interruptibly(clock.sleep(seconds), self._live.stopping, self._lease)
 
-    async def _asked(self, messages: Sequence[Message]) -> ModelReply:
+    async def _asked(self, messages: Sequence[Message], until: Deadline) -> ModelReply:
         around = self._around
-        return await ask(around, ModelRequest(around.system, messages, around.specs), self._recorder.show)
+        return await ask(around, ModelRequest(around.system, messages, around.specs), until, self._recorder.show)
 
     async def _compress(self, step: Compress, policy: Policy) -> None:
-        fact = await shorten(self._around, self._journal, self._recorder, self._live, self._lease, policy, step.plan)
+        fact = await shorten(
+            self._around,
+            self._journal,
+            self._recorder,
+            self._live,
+            self._lease,
+            policy,
+            step,
+            self._until(policy),
+        )
         if fact:
             self._before = (fact.messages_before, fact.tokens_before)
 
     # -- the calls -----------------------------------------------------------------------------------------------------
 
-    async def _look(self, step: Look) -> None:
-        session_id = self._journal.session_id
-        found = await asyncio.gather(*(inspected(self._around, session_id, call, args) for call, args in step.at))
+    async def _look(self, step: Look, policy: Policy) -> None:
+        until = self._until(policy)
+        found = await asyncio.gather(*(self._inspected(call, args, until) for call, args in step.at))
         facts = [
             Inspected(call.call_uuid, digest(canonical(args)), seen)
             for (call, args), seen in zip(step.at, found, strict=True)
         ]
         await self._recorder.record(facts)
+
+    async def _inspected(self, call: ToolCall, args: Args, until: Deadline) -> Inspection:
+        return await inspected(self._around, self._journal.session_id, call, args, until)
 
     async def _apply(self, step: Apply) -> None:
         for tool, args in step.approvals:
@@ -175,9 +218,9 @@ class Performer:
         await self._recorder.record((*step.rulings, step.end))
         self._recorder.show_action_end()
 
-    async def _act(self, step: Act) -> None:
-        recorder, clock = self._recorder, self._around.clock
-        if changed := await self._changed(step.cleared):
+    async def _act(self, step: Act, policy: Policy) -> None:
+        recorder, clock, until = self._recorder, self._around.clock, self._until(policy)
+        if changed := await self._changed(step.cleared, until):
             recorder.show_action_start()
             for c in changed:
                 recorder.show(ToolCallStart(c.call, c.args))
@@ -195,22 +238,31 @@ class Performer:
         try:
             if not await recorder.record(facts, guarded=True, before=recorder.show_action_start):
                 return
-            ends = await run_all(self._around, self._journal.session_id, cleared, self._live.stopping, self._lease)
+            ends = await run_all(
+                self._around, self._journal.session_id, cleared, until, self._live.stopping, self._lease
+            )
             seconds = round(clock.monotonic() - began, 3)
-            await recorder.record([replace(end, seconds=seconds) for end in ends])
+            await recorder.record(self._results(cleared, [replace(end, seconds=seconds) for end in ends], policy))
         finally:
             self._live.acting = False
         recorder.show_action_end()
 
-    async def _changed(self, cleared: Sequence[Cleared]) -> Sequence[Cleared]:
+    def _results(self, cleared: Sequence[Cleared], ends: Sequence[ToolCallEnd], policy: Policy) -> list[Event]:
+        """The results as hooks leave them, and what hooks said about them."""
+        facts: list[Event] = []
+        for c, end in zip(cleared, ends, strict=True):
+            call = replace(c.call, args=c.args)
+            ruled = run_point("after_tool", policy.gate.hooks, self._now(), call, end)
+            facts += [ruled.value, *ruled.rulings]
+        return facts
+
+    async def _changed(self, cleared: Sequence[Cleared], until: Deadline) -> Sequence[Cleared]:
         """The calls for which the world is not what it was when they were judged and shown."""
         changed = []
         for c in cleared:
             state = self._journal.trace.of(c.call.call_uuid)
             judged_on = state.inspection(c.args) if state else None
-            if judged_on is None:
-                continue
-            if judged_on != await inspected(self._around, self._journal.session_id, c.call, c.args):
+            if judged_on is not None and judged_on != await self._inspected(c.call, c.args, until):
                 changed.append(c)
         return changed
 
@@ -222,10 +274,23 @@ class Performer:
 
     # -- the end -------------------------------------------------------------------------------------------------------
 
-    async def _end(self, step: End) -> None:
+    async def _end(self, step: End, policy: Policy) -> None:
         end = RunEnd(step.status, step.answer, step.limit, step.withdrawn)
+        ruled = run_point("run_end", policy.gate.hooks, self._now(), end)
         show = frozenset({"RunEnd"}) if step.quiet else STREAMED
-        await self._recorder.record((*step.ends, end), guarded=True, show=show)
+        facts = (*step.rulings, *ruled.rulings, *step.ends, end)
+        await self._recorder.record(facts, guarded=True, show=show)
+
+
+def _with_all_that_it_holds(trace: Trace, step: Reason) -> Trace:
+    """The session as this request shows it. Its `seq` is the last fact that the request was built from."""
+    run = trace.run
+    trace = replace(trace, notes=(*trace.notes, *notes_of(step.rulings)))
+    if not step.limit or run is None:
+        return trace
+    # The last message of a run answers what the run was about: whoever spoke since then begins the next one.
+    upto = max(run.began, run.upto)
+    return replace(trace, seq=upto, inbox=tuple(p for p in trace.inbox if (p.seq or 0) <= upto))
 
 
 def _sized(trace: Trace, policy: Policy) -> tuple[Sequence[Message], ContextSize]:

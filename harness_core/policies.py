@@ -77,10 +77,15 @@ class Policies:
             gate=gate,
             can_ask=can_ask,
             max_steps=options.max_steps,
+            max_seconds=options.max_seconds,
             model_attempts=options.model_retries,
             expiries=options.expiries,
             agent=options.agent,
-            digest=digest(repr((*named, can_ask, options.max_steps, sorted(options.expiries.items(), key=str)))),
+            digest=digest(
+                repr(
+                    (*named, can_ask, options.max_steps, options.max_seconds, sorted(options.expiries.items(), key=str))
+                )
+            ),
             prompt_digest=digest(repr((options.system_prompt, around.specs))),
             compression=self.compression,
         )

@@ -35,42 +35,48 @@ comes before 8: a refusal that was not on record by then could turn into a quest
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from harness_core import results
 from harness_core.batch import batch_step, left_open
-from harness_core.errors import PASSING_MODEL_ERRORS
+from harness_core.ending import halted, limit_reached, ruled_by_limits
 from harness_core.events import Run
-from harness_core.interceptors.compression import MOST_FORCED, MOST_FUTILE
+from harness_core.reasoning import before_model, begun, hearing, stop_or_go_on
 from harness_core.session import Trace
-from harness_core.steps import Begin, Compress, End, Policy, Reason, Rest, Settle, Step
+from harness_core.steps import Begin, End, Policy, Rest, Settle, Step
 
 MAX_TAKEOVERS: Final = 3  # of a run that does not rest, without a new fact in between: something kills whoever takes it
 
 
 def next_step(trace: Trace, policy: Policy, now: float) -> Step:
     """The one thing to do now. now: seconds since the epoch."""
+    trace = replace(trace, now=now)
     run = trace.run
     if run is None:
-        return Begin(trace.inbox[0]) if trace.inbox else Rest()
+        return begun(trace, policy) if trace.inbox else Rest()
     if run.stop:
         return _stopped(trace, run)
     if run.takeovers >= MAX_TAKEOVERS:
         text = f"This run was taken over {MAX_TAKEOVERS} times without getting any further, so it was given up."
         return End("failed", text, ends=left_open(trace, "the run was given up"))
+    if run.halted:
+        return halted(trace, run, run.halted, policy, now)
+    limit = limit_reached(run, policy, now)
     if trace.batch:
+        if limit and limit.limit == "seconds" and not trace.pending:
+            return halted(trace, run, limit, policy, now, (ruled_by_limits(limit, run),))
         return batch_step(trace, run, policy, now)
     if not run.steps and not trace.inbox:
         return End("stopped", "The message was withdrawn before anybody read it.")
-    if run.failures and _hopeless(run, policy):
-        return End("failed", f"The model did not answer: {run.failures[-1].message}")
-    if run.last and not run.last.calls and not trace.inbox:
-        return End("completed", run.last.text)
-    if run.steps >= policy.max_steps:
-        said = run.last.text.strip() if run.last else ""
-        text = f"Stopped at the limit of {policy.max_steps} steps." + (f" So far: {said}" if said else "")
-        return End("limited", text, limit="steps")
-    return _shorten(trace, run, policy) or Reason(run.steps + 1, len(run.failures) + 1)
+    if hears := hearing(trace, run, policy, now):
+        return hears
+    stays, rulings = stop_or_go_on(trace, run, policy)
+    if stays:
+        return stays
+    if limit:
+        return halted(trace, run, limit, policy, now, (*rulings, ruled_by_limits(limit, run)))
+    return before_model(trace, run, policy, now, rulings)
 
 
 def needs_start(step: Step, run: Run | None, started: bool) -> bool:
@@ -88,33 +94,3 @@ def _stopped(trace: Trace, run: Run) -> End:
     last = run.stop.seq or 0 if run.stop else 0
     withdrawn = tuple(p.ref for p in trace.inbox if max(run.began, run.upto) < (p.seq or 0) < last and p.ref)
     return End("stopped", f"Stopped by {by}.", ends=left_open(trace, f"{by} stopped the run"), withdrawn=withdrawn)
-
-
-def _hopeless(run: Run, policy: Policy) -> bool:
-    kinds = [failed.kind for failed in run.failures]
-    if kinds[-1] == "overflow" and policy.compression and policy.measure:
-        return False  # asking again as it is would be, but the context can be made shorter
-    passing = sum(kind in PASSING_MODEL_ERRORS for kind in kinds)
-    return kinds[-1] not in PASSING_MODEL_ERRORS or passing >= policy.model_attempts
-
-
-def _shorten(trace: Trace, run: Run, policy: Policy) -> Compress | End | None:
-    """Compress the context if it is too large, or because the model has refused it as too long: then each time more."""
-    compression, measure = policy.compression, policy.measure
-    if compression is None or measure is None:
-        return None
-    context = compression.context(trace, measure)
-    refused = [failed for failed in run.failures if failed.kind == "overflow"]
-    if refused and run.compressed <= (refused[-1].seq or 0):
-        plan = compression.plan(context, len(refused)) if len(refused) <= MOST_FORCED else None
-        return Compress(plan) if plan else _too_long(refused[-1].message, len(refused) - 1)
-    if run.futile >= MOST_FUTILE:
-        return None
-    plan = compression.plan(context)
-    return Compress(plan) if plan else None
-
-
-def _too_long(message: str, times: int) -> End:
-    tried = f"even after it was shortened {times} times" if times else "and there is nothing left to leave out"
-    text = f"The conversation is too long for the model, {tried}. Begin a new one, or ask for less at once."
-    return End("failed", f"{text} The model said: {message}")

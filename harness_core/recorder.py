@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from harness_core.events import ActionEnd, ActionStart, Event, RunEnd
+from harness_core.events import ActionEnd, ActionStart, Event, HookRuled, RunEnd
+from harness_core.hooks import FAULT
 from harness_core.journal import Journal
 from harness_core.live import Live
 from harness_core.ports import Clock, Lease
 from harness_core.session import Trace
+
+log = logging.getLogger(__name__)
 
 # What a stream shows of the facts; the others are for the record.
 STREAMED: Final = frozenset(
@@ -54,6 +58,8 @@ class Recorder:
         if stored and before:
             before()
         for event in stored:
+            if isinstance(event, HookRuled) and FAULT in event.payload:
+                log.warning("session %s, at %s: %s", event.session_id, event.point, event.payload[FAULT])
             if type(event).__name__ not in show:
                 continue
             if isinstance(event, RunEnd):

@@ -14,8 +14,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
+from harness_core.ending import LIMITS, limit_reached
 from harness_core.events import (
     ContextCompressed,
     Event,
@@ -39,13 +40,14 @@ from harness_core.permissions.judge import Judgement, judge, refusal, says
 from harness_core.react import next_step
 from harness_core.results import UNCHECKED
 from harness_core.session import CallState, Folder, Trace
-from harness_core.steps import End, Policy
+from harness_core.steps import End, Policy, Reason, Step
 from harness_core.types import ToolCall
 from harness_core.verdicts import Point
 
 GATE: Final = "gate"  # the point at which rules, strategies and the default speak
 LIMIT: Final = "limit"  # the point at which a run's own limits speak
 NOTHING: Final = "nothing"
+_GOES_ON: Final = "the run would have gone on; nothing more of it is recorded"
 
 # What may stand between a model's message and the verdicts on its calls.
 _NOT_JUDGED_YET: Final = (Inspected, Prompted, PromptAmended, RuleChanged, RunStart)
@@ -190,12 +192,14 @@ class _Replay:
         """Before the model is asked: what hooks say of prompts and of the request, and whether a limit is reached."""
         if first and trace.inbox:
             yield from self._hooks("session_start", trace, fact, trace.inbox[0])
-        for prompt in trace.inbox:
+        for prompt in (p for p in trace.inbox if p.seq not in trace.heard):
             yield from self._hooks("user_prompt", trace, fact, prompt)
         yield from self._hooks("before_model", trace, fact)
         step = next_step(trace, self.policy, fact.at)
-        if isinstance(step, End) and trace.run and isinstance(fact, ReasonEnd | ModelFailed):
-            yield self._ruling(fact, trace, LIMIT, step.limit or step.status, "End", step.answer, diverges=True)
+        if _ends(step) and trace.run and isinstance(fact, ReasonEnd | ModelFailed) and not fact.limit:
+            limit = step.limit or (step.status if isinstance(step, End) else "")
+            answer = step.answer if isinstance(step, End) else step.rulings[-1].payload["answer"]
+            yield self._ruling(fact, trace, LIMIT, limit, "End", answer, diverges=True)
 
     def _about(self, folder: Folder, fact: Event) -> Iterator[Ruling]:
         """What is asked about the fact itself, before it is stored."""
@@ -212,16 +216,21 @@ class _Replay:
                 trace = _at(folder, fact)
                 if state := trace.of(uuid):
                     yield from self._hooks("after_tool", trace, fact, state.call, fact)
+            case HookRuled(hook=hook, payload=payload) if hook == LIMITS:
+                yield from self._limited(_at(folder, fact), fact, str(payload.get("limit", "")))
             case RunEnd():
                 yield from self._ended(_at(folder, fact), fact)
 
     def _ended(self, trace: Trace, fact: RunEnd) -> Iterator[Ruling]:
         if fact.status == "completed" and trace.run:
             yield from self._hooks("before_stop", trace, fact, fact.answer)
-        elif fact.status == "limited" and not isinstance(next_step(trace, self.policy, fact.at), End):
-            why = "the run would have gone on; nothing more of it is recorded"
-            yield self._ruling(fact, trace, LIMIT, fact.limit, "go on", why, recorded="End", diverges=True)
+        elif fact.status == "limited" and not _ends(next_step(trace, self.policy, fact.at)):
+            yield self._ruling(fact, trace, LIMIT, fact.limit, "go on", _GOES_ON, recorded="End", diverges=True)
         yield from self._hooks("run_end", trace, fact, fact)
+
+    def _limited(self, trace: Trace, fact: HookRuled, limit: str) -> Iterator[Ruling]:
+        if trace.run and limit_reached(trace.run, self.policy, fact.at) is None:
+            yield self._ruling(fact, trace, LIMIT, limit, "go on", _GOES_ON, recorded="End", diverges=True)
 
     # -- calls ---------------------------------------------------------------------------------------------------------
 
@@ -268,7 +277,12 @@ class _Replay:
     def _left_over(self) -> Iterator[Ruling]:
         """What hooks ruled in the recording, and would not under this policy."""
         for fact in (fact for same in self.ruled.values() for fact in same):
-            if fact.point in _NOT_REPLAYED or fact.verdict == "Observe" or (fact.seq or 0) < self.since:
+            if (
+                fact.point in _NOT_REPLAYED
+                or fact.hook == LIMITS
+                or fact.verdict == "Observe"
+                or (fact.seq or 0) < self.since
+            ):
                 continue
             yield Ruling(
                 fact.seq or 0, fact.at, fact.run_id, fact.step, fact.point, fact.hook, NOTHING,
@@ -293,8 +307,13 @@ def _asks(fact: Event) -> bool:
 
 
 def _at(folder: Folder, fact: Event) -> Trace:
-    """The trace before this fact."""
-    return folder.trace()
+    """The trace before this fact, as hooks were shown it."""
+    return replace(folder.trace(), now=fact.at)
+
+
+def _ends(step: Step) -> TypeGuard[End | Reason]:
+    """Whether this is the end, or the last message before it."""
+    return isinstance(step, End) or (isinstance(step, Reason) and bool(step.limit))
 
 
 def _key(ruling: HookRuled) -> tuple[str, int, str, str, str]:

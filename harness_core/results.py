@@ -127,6 +127,14 @@ def rejected_again(call: ToolCall, by: str) -> ToolCallEnd:
     return _end(call, text, "rejected")
 
 
+def last_turn(answer: str) -> str:
+    """What the model is told when a limit has ended its run, and it has one message left."""
+    return (
+        f"[{answer} This was written by the harness, not by a person. You have one last message, and calls in it are "
+        "not carried out. Say what you have found so far, and what is still missing.]"
+    )
+
+
 def unusable(call: ToolCall, problem: str) -> ToolCallEnd:
     """The call cannot work as it stands."""
     return _end(call, problem, "error")

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Final
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 from harness_core import results
 from harness_core.events import (
-    RECENT,
     ContextCompressed,
-    Done,
     Event,
     HITLDecided,
     HITLPending,
@@ -21,6 +18,7 @@ from harness_core.events import (
     ModelFailed,
     PromptAmended,
     Prompted,
+    PromptHeard,
     ReasonEnd,
     RuleChanged,
     Run,
@@ -30,90 +28,14 @@ from harness_core.events import (
     ToolCallEnd,
     ToolCallStart,
 )
-from harness_core.hitl import HITLTask
 from harness_core.permissions.rule import PermissionRule
-from harness_core.types import Args, Inspection, Message, ToolCall, Usage, canonical, digest, effect
-
-MOST_FILES: Final = 20  # files of one message that the model is told of; ours
-FILE_NAME: Final = 100  # characters of a name; ours
-
-
-@dataclass(frozen=True, slots=True)
-class CallState:
-    """One call of the open batch, and all that happened to it. tasks: every question that was asked about it."""
-
-    call: ToolCall
-    inspections: Mapping[str, Inspection] = field(default_factory=dict)
-    tasks: tuple[HITLTask, ...] = ()
-    submitted: HITLSubmitted | None = None
-    decided: HITLDecided | None = None
-    started: ToolCallStart | None = None
-    end: ToolCallEnd | None = None
-
-    @property
-    def task(self) -> HITLTask | None:
-        """The newest question about this call."""
-        return self.tasks[-1] if self.tasks else None
-
-    @property
-    def waiting(self) -> bool:
-        """A person is asked, and nobody has answered."""
-        return bool(self.tasks) and self.submitted is None and self.end is None
-
-    def inspection(self, args: Args) -> Inspection | None:
-        """What the tool saw for these arguments, if it has looked."""
-        return self.inspections.get(digest(canonical(args)))
-
-
-@dataclass(frozen=True, slots=True)
-class Trace:
-    """A session, frozen. messages: what model requests have held. inbox: prompts that none has held yet.
-
-    batch: the calls of the last model message while any of them is open. answer: of the last run. goal: where in
-    messages the prompt is that the last run began with, None if no request has held it yet. usage: of all model
-    requests of the session; unpriced: of those whose cost nobody told.
-    """
-
-    session_id: str = ""
-    seq: int = 0
-    messages: tuple[Message, ...] = ()
-    inbox: tuple[Prompted, ...] = ()
-    run: Run | None = None
-    batch: tuple[CallState, ...] = ()
-    rules: tuple[PermissionRule, ...] = ()
-    answer: str = ""
-    usage: Usage = Usage()  # noqa: RUF009 (frozen)
-    goal: int | None = None
-    unpriced: Usage = Usage()  # noqa: RUF009 (frozen)
-
-    @property
-    def pending(self) -> tuple[HITLTask, ...]:
-        """The questions that wait for a person, in model order."""
-        return tuple(c.task for c in self.batch if c.waiting and c.task)
-
-    @property
-    def context(self) -> tuple[Message, ...]:
-        """What the next model request holds."""
-        return self.messages + tuple(heard(p) for p in self.inbox)
-
-    def of(self, call_uuid: str) -> CallState | None:
-        """The open batch's call with that id."""
-        return next((c for c in self.batch if c.call.call_uuid == call_uuid), None)
-
-
-def heard(prompt: Prompted) -> Message:
-    """A prompt as the model hears it. Providers refuse an empty message, and a picture may come without a word."""
-    said = [prompt.text] if prompt.text.strip() else []
-    if prompt.files:
-        said.append(f"(files: {_named(prompt.files)} — not readable here)")
-    return Message("user", "\n".join(said) or "(no text)")
-
-
-def _named(files: Sequence[str]) -> str:
-    """Names of files in quotes that no name can close, on one line that none can end."""
-    shown = ("".join(c if c.isprintable() else "·" for c in name[:FILE_NAME]).replace('"', "'") for name in files)
-    more = f" and {len(files) - MOST_FILES} more" if len(files) > MOST_FILES else ""
-    return ", ".join(f'"{name or "no name"}"' for name in [*shown][:MOST_FILES]) + more
+from harness_core.tally import added as added
+from harness_core.tally import notes_of, with_batch, with_ruling, worked
+from harness_core.trace import CallState as CallState
+from harness_core.trace import Trace as Trace
+from harness_core.trace import heard as heard
+from harness_core.trace import told
+from harness_core.types import Message, Usage, effect
 
 
 def fold(events: Iterable[Event]) -> Trace:
@@ -139,6 +61,10 @@ class Folder:
         self._usage = Usage()
         self._unpriced = Usage()
         self._goal: int | None = None
+        self._notes: list[str] = []
+        self._heard: tuple[int, ...] = ()
+        self._runs = 0
+        self._at = 0.0  # of the fact before
 
     def trace(self) -> Trace:
         """The sum so far."""
@@ -154,12 +80,24 @@ class Folder:
             usage=self._usage,
             goal=self._goal,
             unpriced=self._unpriced,
+            notes=tuple(self._notes),
+            heard=self._heard,
+            runs=self._runs,
         )
 
     def ledger(self) -> Ledger:
         """The sum so far, but for the messages. Only while no batch is open."""
-        rules = tuple(self._rules.values())
-        return Ledger(tuple(self._inbox), self._run, rules, self._answer, self._usage, self._unpriced)
+        return Ledger(
+            tuple(self._inbox),
+            self._run,
+            tuple(self._rules.values()),
+            self._answer,
+            self._usage,
+            self._unpriced,
+            tuple(self._notes),
+            self._heard,
+            self._runs,
+        )
 
     def add(self, event: Event) -> None:
         """Take in the next fact."""
@@ -172,6 +110,8 @@ class Folder:
                 self._prompted(event)
             case PromptAmended():
                 self._amended(event)
+            case PromptHeard():
+                self._ruled_on(event)
             case RunStart():
                 self._run_started(event)
             case ReasonEnd():
@@ -179,10 +119,8 @@ class Folder:
             case ModelFailed() if self._run:
                 failures = (*self._run.failures, event)
                 self._run = replace(self._run, failures=failures, upto=max(self._run.upto, event.upto))
-            case HookRuled() if self._run:
-                ruled = f"{event.hook} {event.verdict}"
-                counts = {**self._run.ruled, ruled: self._run.ruled.get(ruled, 0) + 1}
-                self._run = replace(self._run, ruled=counts)
+            case HookRuled():
+                self._ruled(event)
             case Inspected(call_uuid=uuid):
                 self._call(uuid, lambda c: replace(c, inspections={**c.inspections, event.args_digest: event.found}))
             case HITLPending():
@@ -205,6 +143,7 @@ class Folder:
                 self._run_ended(event)
             case ContextCompressed():
                 self._compressed(event)
+        self._at = event.at
 
     # -- prompts -------------------------------------------------------------------------------------------------------
 
@@ -212,17 +151,24 @@ class Folder:
         self._inbox.append(event)
         self._inbox.sort(key=lambda p: (p.sent_at, p.seq or 0))
         if self._run:
-            self._run = replace(self._run, rejected={}, recent=(), heard=self._run.steps)
+            self._run = replace(self._run, rejected={}, recent=(), refused={}, heard=self._run.steps)
 
     def _amended(self, event: PromptAmended) -> None:
+        amended = [p.seq for p in self._inbox if p.ref == event.ref]
+        self._heard = tuple(seq for seq in self._heard if seq not in amended)
         if event.text is None:
             self._inbox = [p for p in self._inbox if p.ref != event.ref]
         else:
             self._inbox = [replace(p, text=event.text) if p.ref == event.ref else p for p in self._inbox]
 
+    def _ruled_on(self, event: PromptHeard) -> None:
+        self._inbox = [replace(p, text=event.text) if p.seq == event.prompt else p for p in self._inbox]
+        self._heard = (*self._heard, event.prompt)
+
     def _deliver(self, upto: int) -> None:
         held = [p for p in self._inbox if (p.seq or 0) <= upto]
         self._inbox = [p for p in self._inbox if (p.seq or 0) > upto]
+        self._heard = tuple(seq for seq in self._heard if seq > upto)
         if held and self._goal is None:
             self._goal = len(self._messages)
         self._messages.extend(heard(p) for p in held)
@@ -234,14 +180,18 @@ class Folder:
         if run is None:
             self._run = Run(event.run_id, event.requested_by, event.attempt, self._seq, event.at)
             self._goal = None
-        elif run.suspended:
-            self._run = replace(run, suspended=False, attempt=event.attempt)
-        else:
-            self._run = replace(run, takeovers=run.takeovers + 1, attempt=event.attempt)
+            self._runs += 1
+            return
+        # What it waited for people is not charged to it, nor is the time in which its process was gone.
+        paused = run.paused + max(0.0, event.at - (run.paused_at if run.suspended else self._at))
+        takeovers = run.takeovers + (not run.suspended)
+        self._run = replace(run, suspended=False, takeovers=takeovers, attempt=event.attempt, paused=paused)
 
     def _reasoned(self, event: ReasonEnd) -> None:
         if self._run is None:
             return
+        self._messages.extend(map(told, self._notes))
+        self._notes = []
         self._deliver(event.upto)
         upto = max(self._run.upto, event.upto)
         self._run = replace(self._run, steps=self._run.steps + 1, failures=(), last=event, upto=upto)
@@ -269,6 +219,7 @@ class Folder:
         if event.status == "stopped" and run.stop:
             self._inbox = [p for p in self._inbox if (p.seq or 0) > (run.stop.seq or 0)]
         self._answer = event.answer
+        self._notes = []  # nobody is left to read them
         self._run = None
 
     # -- the batch -----------------------------------------------------------------------------------------------------
@@ -283,8 +234,8 @@ class Folder:
                 task.call_uuid,
                 lambda c, task=task: replace(c, tasks=(*c.tasks, task), submitted=None, decided=None),  # type: ignore[misc]
             )
-        if self._run:
-            self._run = replace(self._run, suspended=True)
+        if self._run and not self._run.suspended:
+            self._run = replace(self._run, suspended=True, paused_at=event.at)
 
     def _submitted(self, event: HITLSubmitted) -> None:
         for uuid, state in self._batch.items():
@@ -298,6 +249,8 @@ class Folder:
             by, shown = state.submitted.by, effect(state.call.name, state.task.args)
             rejected = {**self._run.rejected, state.call.effect: by, shown: by}
             self._run = replace(self._run, rejected=rejected)
+        if state and self._run and event.outcome == "ok":
+            self._run = worked(self._run, state.call, event.at)
         if self._batch and all(c.end for c in self._batch.values()):
             self._settle()
 
@@ -309,7 +262,7 @@ class Folder:
             content = state.end.content if state.end else ""
             self._messages.append(Message("tool", content or "(no output)", call_uuid=state.call.call_uuid))
         if self._run:
-            self._run = _with_batch(self._run, self._batch.values())
+            self._run = with_batch(self._run, self._batch.values())
         self._batch = {}
 
     # -- the context ---------------------------------------------------------------------------------------------------
@@ -321,41 +274,18 @@ class Folder:
         self._inbox, self._batch = list(ledger.inbox), {}
         self._rules = {rule.id: rule for rule in ledger.rules}
         self._answer, self._usage, self._unpriced = ledger.answer, ledger.usage, ledger.unpriced
+        self._notes, self._heard, self._runs = list(ledger.notes), ledger.heard, ledger.runs
         self._run = ledger.run and replace(
             ledger.run, takeovers=0, compressed=self._seq, futile=0 if event.fits else ledger.run.futile + 1
         )
         self._spent(event.usage)
 
+    # -- what hooks ruled ----------------------------------------------------------------------------------------------
 
-def _with_batch(run: Run, batch: Iterable[CallState]) -> Run:
-    """The run after a batch whose calls all have a result."""
-    states = [state for state in batch if state.end]
-    done = tuple(_done(state.call, state.end, run.steps) for state in states if state.end)
-    calls, paths = dict(run.calls), dict(run.paths)
-    for state in states:
-        if state.started:
-            calls[state.call.name] = calls.get(state.call.name, 0) + 1
-        for path in _worked_on(state):
-            paths[path] = tuple(dict.fromkeys((*paths.get(path, ()), state.call.name)))
-    succeeded = {**run.succeeded, **{d.tool: run.steps for d in done if d.outcome == "ok"}}
-    return replace(run, recent=(*run.recent, *done)[-RECENT:], calls=calls, succeeded=succeeded, paths=paths)
-
-
-def _worked_on(state: CallState) -> tuple[str, ...]:
-    """The real paths of a call that ran and succeeded, as far as its tool has looked."""
-    if state.started is None or state.end is None or state.end.outcome != "ok":
-        return ()
-    found = state.inspection(state.started.effective)
-    return found.paths if found else ()
-
-
-def _done(call: ToolCall, end: ToolCallEnd, step: int) -> Done:
-    return Done(call.name, digest(call.effect)[:16], digest(end.content)[:16], end.outcome, step)
-
-
-def added(a: Usage, b: Usage) -> Usage:
-    """The sum of two usages. A cost that nobody told is not taken for 0."""
-    cost = None if a.cost is None and b.cost is None else (a.cost or 0.0) + (b.cost or 0.0)
-    return Usage(
-        a.input_tokens + b.input_tokens, a.output_tokens + b.output_tokens, a.cached_tokens + b.cached_tokens, cost
-    )
+    def _ruled(self, event: HookRuled) -> None:
+        payload = event.payload
+        self._notes += notes_of((event,))
+        if event.verdict == "Stop" and "prompt" in payload:  # it was blocked: no model is to read it
+            self._inbox = [p for p in self._inbox if p.seq != payload["prompt"]]
+        if self._run:
+            self._run = with_ruling(self._run, event, self._batch.get(event.call_uuid))

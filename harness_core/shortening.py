@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
 from harness_core.asking import summarised
 from harness_core.background import Interrupted, interruptibly
-from harness_core.compression.plan import Plan
-from harness_core.events import ContextCompressed, Ledger
+from harness_core.events import ContextCompressed, HookRuled, Ledger
+from harness_core.hooks import run_point
 from harness_core.interceptors.compression import MOST_FUTILE
 from harness_core.journal import Journal
 from harness_core.live import Live
@@ -17,7 +18,8 @@ from harness_core.parts import Surroundings
 from harness_core.ports import Lease
 from harness_core.recorder import Recorder
 from harness_core.session import Trace
-from harness_core.steps import Policy
+from harness_core.steps import Compress, Policy
+from harness_core.types import Deadline
 
 log = logging.getLogger(__name__)
 
@@ -25,15 +27,22 @@ COMPRESSION_TRIES: Final = 5  # appends of one compression, while others write t
 
 
 async def shorten(
-    around: Surroundings, journal: Journal, recorder: Recorder, live: Live, lease: Lease, policy: Policy, plan: Plan
+    around: Surroundings,
+    journal: Journal,
+    recorder: Recorder,
+    live: Live,
+    lease: Lease,
+    policy: Policy,
+    step: Compress,
+    until: Deadline,
 ) -> ContextCompressed | None:
     """Replace older messages. None if a stop or something else came first; then it is decided again."""
-    compression, measure, trace = policy.compression, policy.measure, journal.trace
+    compression, measure, trace, plan = policy.compression, policy.measure, journal.trace, step.plan
     assert compression is not None
     assert measure is not None
     context = compression.context(trace, measure)
     try:
-        asking = summarised(around, compression.summarise(context, plan))
+        asking = summarised(around, compression.summarise(context, plan), until)
         text, usage = await interruptibly(asking, live.stopping, lease)
     except Interrupted:
         return None
@@ -52,17 +61,22 @@ async def shorten(
         after.tokens,
         measure.counter,
     )
-    return fact if await _recorded(fact, trace, journal, recorder) else None
+    after_it = run_point("after_compress", policy.gate.hooks, replace(trace, now=around.clock.now()), fact)
+    # After the fact, which a fold may begin with.
+    rulings = (*step.rulings, *after_it.rulings)
+    return fact if await _recorded(fact, rulings, trace, journal, recorder) else None
 
 
-async def _recorded(fact: ContextCompressed, built_from: Trace, journal: Journal, recorder: Recorder) -> bool:
+async def _recorded(
+    fact: ContextCompressed, rulings: Sequence[HookRuled], built_from: Trace, journal: Journal, recorder: Recorder
+) -> bool:
     """With what the session is now: people may have said and decided things while the summary was made."""
     for _ in range(COMPRESSION_TRIES):
         trace = await journal.catch_up()
         if trace.run is None or trace.run.stop or trace.batch or trace.messages != built_from.messages:
             return False
         recorder.decided_on = trace.seq
-        if await recorder.record((replace(fact, ledger=journal.ledger()),), guarded=True):
+        if await recorder.record((replace(fact, ledger=journal.ledger()), *rulings), guarded=True):
             _tell_if_futile(fact, journal)
             return True
     return False

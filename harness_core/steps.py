@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -26,13 +27,15 @@ class Expiry:
 class Policy:
     """All that a step rests on, beside the trace. can_ask: approvals are on, and the agent has the tool `hitl`.
 
-    max_steps: model messages per run. model_attempts: of one model request. expiries: per tool; none waits for ever.
+    max_steps: model messages per run. max_seconds: that a run may be worked on; waiting for people is not charged.
+    model_attempts: of one model request. expiries: per tool; none waits for ever.
     measure: how large requests are; without it, or without compression, no context is compressed.
     """
 
     gate: Gate = field(default_factory=Gate)
     can_ask: bool = True
     max_steps: int = 20
+    max_seconds: float = math.inf
     model_attempts: int = 3
     expiries: Mapping[str, Expiry] = field(default_factory=dict)
     agent: str = ""
@@ -47,17 +50,29 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """Begin a run for the oldest prompt."""
+    """Begin a run for the oldest prompt. facts: what hooks ruled on it, and what came of that."""
 
     prompt: Prompted
+    facts: tuple[Event, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Hear:
+    """Record what the model will hear of prompts that hooks ruled on."""
+
+    facts: tuple[Event, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Ask the model."""
+    """Ask the model. rulings: what they tell it goes with this request. limit: the one that made this the last request
+    of its run.
+    """
 
     step: int
     attempt: int
+    rulings: tuple[HookRuled, ...] = ()
+    limit: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +80,7 @@ class Compress:
     """Replace older messages of the context, before the model is asked (again)."""
 
     plan: Plan
+    rulings: tuple[HookRuled, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +149,7 @@ class End:
     ends: tuple[ToolCallEnd, ...] = ()
     withdrawn: tuple[str, ...] = ()
     quiet: bool = False
+    rulings: tuple[HookRuled, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,4 +159,4 @@ class Rest:
     until: float | None = None
 
 
-Step = Begin | Reason | Compress | Look | Settle | Suspend | Apply | Act | Close | End | Rest
+Step = Begin | Hear | Reason | Compress | Look | Settle | Suspend | Apply | Act | Close | End | Rest

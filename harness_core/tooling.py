@@ -34,12 +34,12 @@ def context(around: Surroundings, session_id: str, call_uuid: str, seconds: floa
     return ToolContext(session_id, call_uuid, around.workspace(session_id), deadline, around.clock)
 
 
-async def inspected(around: Surroundings, session_id: str, call: ToolCall, args: Args) -> Inspection:
-    """What the call's tool sees for these arguments; its fault is a problem of the call."""
-    tool = around.tools[call.name]
+async def inspected(around: Surroundings, session_id: str, call: ToolCall, args: Args, until: Deadline) -> Inspection:
+    """What the call's tool sees for these arguments; its fault is a problem of the call. until: see run_all."""
+    tool, seconds = around.tools[call.name], until.left(around.clock.monotonic(), INSPECT_TIMEOUT)
     try:
-        async with asyncio.timeout(INSPECT_TIMEOUT):
-            where = context(around, session_id, call.call_uuid, INSPECT_TIMEOUT)
+        async with asyncio.timeout(seconds):
+            where = context(around, session_id, call.call_uuid, seconds)
             return _storable(await tool.inspect(deepcopy(args), where))
     except Exception as error:  # what cannot be looked at cannot be judged, so the model is told instead
         why = "it took too long" if isinstance(error, TimeoutError) else f"{type(error).__name__}: {error}"
@@ -47,10 +47,17 @@ async def inspected(around: Surroundings, session_id: str, call: ToolCall, args:
 
 
 async def run_all(
-    around: Surroundings, session_id: str, cleared: Sequence[Cleared], stopping: asyncio.Future[None], lease: Lease
+    around: Surroundings,
+    session_id: str,
+    cleared: Sequence[Cleared],
+    until: Deadline,
+    stopping: asyncio.Future[None],
+    lease: Lease,
 ) -> Sequence[ToolCallEnd]:
-    """Run these calls at the same time. One that a stop cuts short is of unknown outcome. Raises LeaseLost."""
-    tasks = [asyncio.ensure_future(_run(around, session_id, c)) for c in cleared]
+    """Run these calls at the same time. One that a stop cuts short is of unknown outcome. until: when the run's time is
+    over. Raises LeaseLost.
+    """
+    tasks = [asyncio.ensure_future(_run(around, session_id, c, until)) for c in cleared]
     try:
         await interruptibly(asyncio.wait(tasks), stopping, lease)
     except Interrupted:
@@ -65,14 +72,16 @@ async def run_all(
     ]
 
 
-async def _run(around: Surroundings, session_id: str, cleared: Cleared) -> ToolCallEnd:
+async def _run(around: Surroundings, session_id: str, cleared: Cleared, until: Deadline) -> ToolCallEnd:
     call, tool = cleared.call, around.tools[cleared.call.name]
+    seconds = until.left(around.clock.monotonic(), tool.timeout)
     try:
-        async with asyncio.timeout(tool.timeout):
-            where = context(around, session_id, call.call_uuid, tool.timeout)
+        async with asyncio.timeout(seconds):
+            where = context(around, session_id, call.call_uuid, seconds)
             result = _result(await tool.run(deepcopy(cleared.args), where))
     except TimeoutError:
-        result = ToolResult(f"The tool took longer than its {tool.timeout:.0f} s and was stopped.", "error")
+        whose = "its" if seconds == tool.timeout else "this run's last"
+        result = ToolResult(f"The tool took longer than {whose} {seconds:.0f} s and was stopped.", "error")
     except ToolFailed as error:
         result = ToolResult(str(error), "error")
     except Exception as error:  # a tool's fault is a result that the model can act on

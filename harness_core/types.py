@@ -7,11 +7,15 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
+
+from pydantic import AfterValidator
+
+from harness_core.frozen import frozen
 
 Outcome = Literal["ok", "error", "denied", "rejected", "skipped", "expired", "unknown", "not_run"]
 RunStatus = Literal["completed", "pending", "rejected", "limited", "stopped", "failed"]
-Args = Mapping[str, Any]
+Args = Annotated[Mapping[str, Any], AfterValidator(frozen)]
 
 ABSENT: Final = "absent"  # the digest of a file that is not there
 

@@ -76,6 +76,8 @@ FLOORS: Final = (
     Floor("core: rules that stand in each other's way", "harness_core.conflicts", pure=True),
     Floor("core: what would have come next", "harness_core.replay", pure=True),
     Floor("core: what next", "harness_core.react", pure=True),
+    Floor("core: what next before the model is asked", "harness_core.reasoning", pure=True),
+    Floor("core: what next at a limit", "harness_core.ending", pure=True),
     Floor("core: what next in an open batch", "harness_core.batch harness_core.steps", pure=True),
     Floor(
         "core: the rules we ship, and those in a file",
@@ -85,11 +87,14 @@ FLOORS: Final = (
     Floor("core: may it, should it", "harness_core.permissions.* harness_core.compression.*", pure=True),
     Floor("core: hook points", "harness_core.hooks", pure=True),
     Floor("core: what is", "harness_core.session", pure=True),
+    Floor("core: what a run counts", "harness_core.tally", pure=True),
+    Floor("core: what is, as a value", "harness_core.trace", pure=True),
     Floor("core: what happened, in facts and in words", "harness_core.events harness_core.results", pure=True),
     Floor("core: what is stored in facts", "harness_core.hitl harness_core.permissions.rule", pure=True),
     Floor(
         "core: values",
-        "harness_core.calls harness_core.masking harness_core.glyphs harness_core.types harness_core.verdicts "
+        "harness_core.calls harness_core.frozen harness_core.glyphs harness_core.masking harness_core.types "
+        "harness_core.verdicts "
         "harness_core.errors",
         pure=True,
     ),

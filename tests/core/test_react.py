@@ -127,12 +127,22 @@ def test_failures_are_counted_since_the_last_message() -> None:
     assert step(ModelFailed("server", 1, 1), ModelFailed("server", 2, 1), reasoned(L1), ended(L1)) == Reason(2, 1)
 
 
-def test_the_step_limit_ends_with_what_was_said_so_far() -> None:
-    ending = step(reasoned("half done", L1), ended(L1), by=policy(max_steps=1))
+def test_the_step_limit_leaves_one_last_message_and_ends_with_what_was_said_so_far() -> None:
+    before = [reasoned("half done", L1), ended(L1)]
 
-    assert isinstance(ending, End)
-    assert (ending.status, ending.limit) == ("limited", "steps")
-    assert "half done" in ending.answer
+    last = step(*before, by=policy(max_steps=1))
+    assert isinstance(last, Reason)
+    assert (last.step, last.limit) == (2, "steps")
+    told = [*before, *last.rulings]
+
+    for said, found in ((replace(reasoned("It is 3."), limit="steps"), "It is 3."),
+                        (replace(reasoned(L2), limit="steps"), "half done"),
+                        (ModelFailed("server", 1, 2, limit="steps"), "half done")):  # fmt: skip
+        ending = step(*told, said, by=policy(max_steps=1))
+        assert isinstance(ending, End)
+        assert (ending.status, ending.limit) == ("limited", "steps")
+        assert ending.answer == f"Stopped at the limit of 1 steps.\n\nSo far: {found}"
+        assert [end.outcome for end in ending.ends] == ["not_run"] * len(getattr(said, "calls", ()))
 
 
 def test_the_step_limit_does_not_cut_the_batch_that_the_last_step_opened() -> None:

@@ -254,7 +254,7 @@ async def test_the_step_limit_ends_the_run_and_says_so(bench: Bench) -> None:
 
     events = await request(engine, "hi")
 
-    assert names(events) == ["RunStart", *QUIET, *ONE_CALL, *QUIET, *ONE_CALL, "RunEnd"]
+    assert names(events) == ["RunStart", *QUIET, *ONE_CALL, *QUIET, *ONE_CALL, *QUIET, "ToolCallEnd", "RunEnd"]
     end = only(events, RunEnd)
     assert (end.status, end.limit, end.abnormal) == ("limited", "steps", True)
     assert "2 steps" in end.answer

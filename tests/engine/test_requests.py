@@ -175,7 +175,7 @@ async def test_a_prompt_without_words_is_no_empty_message(bench: Bench) -> None:
 
 async def test_after_a_limit_the_queued_prompt_begins_the_next_run(bench: Bench) -> None:
     gate = asyncio.Event()
-    tool, model = free(hold=gate), ScriptedModel([call("free")], "second run")
+    tool, model = free(hold=gate), ScriptedModel([call("free")], "so far", "second run")
     engine = bench.engine(model, [tool], max_steps=1)
     first = asyncio.create_task(request(engine, "hi"))
     await tool.started.reach()

@@ -394,14 +394,14 @@ async def test_a_reject_text_reaches_the_model_word_for_word_after_a_restart(ben
 
 
 async def test_a_limit_answers_every_call_of_the_message_that_it_ends_with(bench: Bench) -> None:
-    model = ScriptedModel([call("look", n=n) for n in range(3)], "more")
+    model = ScriptedModel([call("look", n=n) for n in range(3)], [call("look", n=4)], "more")
     engine = bench.engine(model, [look()], max_steps=1)
 
     assert only(await request(engine, "hi"), RunEnd).status == "limited"
 
     await request(engine, "next")
     assert paired(model.requests[-1])
-    assert len([m for m in model.requests[-1].messages if m.role == "tool"]) == 3
+    assert len([m for m in model.requests[-1].messages if m.role == "tool"]) == 4
 
 
 async def test_what_json_cannot_hold_is_refused_at_the_door_and_the_task_stays_open(bench: Bench) -> None:

@@ -1,6 +1,7 @@
-"""Records the golden journals of a release: `python -m tests.journals.record v0.2`.  What is there is never edited.
+"""Records the golden journals of a release: `python -m tests.journals.record v0.2 [SESSION]`.
 
-A journal is a file of lines {seq, at, run_id, key, kind, body}; beside it lies what it adds up to, as JSON.
+What is there is never edited. A journal is a file of lines {seq, at, run_id, key, kind, body}; beside it lies what it
+adds up to, as JSON.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ from typing import Any, Final
 
 from harness_core.engine import HarnessEngine
 from harness_core.errors import ModelError
-from harness_core.events import Codec, ContextCompressed, Event, HITLVoted, RunEnd
+from harness_core.events import Codec, ContextCompressed, Event, HITLVoted, Prompted, RunEnd, ToolCallEnd
 from harness_core.handle import HITL
 from harness_core.hitl import Approve, Decision, HITLDecision
-from harness_core.hooks import Rewrite
+from harness_core.hooks import Continue, Inject, Rewrite
 from harness_core.permissions.rule import PermissionRule
 from harness_core.session import Folder, Trace, fold
 from harness_core.steps import Expiry
@@ -37,6 +38,24 @@ class Clamp:
 
     def before_tool(self, trace: Trace, made: ToolCall) -> Rewrite | None:
         return Rewrite({**made.args, "n": 50}, "at most 50") if made.args.get("n", 0) > 50 else None
+
+
+class Speaks:
+    """Rules something at most points, once each."""
+
+    rule_class = "termination"
+
+    def user_prompt(self, trace: Trace, prompt: Prompted) -> Rewrite:
+        return Rewrite(prompt.text.replace("secret", "●●●"), "no secrets")
+
+    def before_model(self, trace: Trace) -> Inject | None:
+        return Inject("Be brief.", "once") if trace.run and not trace.run.steps else None
+
+    def after_tool(self, trace: Trace, made: ToolCall, result: ToolCallEnd) -> Rewrite | None:
+        return Rewrite(result.content[:5], "shortened") if made.name == "look" else None
+
+    def before_stop(self, trace: Trace, answer: str) -> Continue | None:
+        return None if trace.succeeded else Continue("Look first.", suggests="look")
 
 
 class Recording:
@@ -206,6 +225,16 @@ async def compressed(folder: Path) -> Recording:
     return it
 
 
+async def hooked(folder: Path) -> Recording:
+    looks = [[call("look", n=n)] for n in range(4)]
+    script = ("it is 1", looks[0], "it is 0", *looks[1:], "so far")
+    it = Recording(folder, *script, interceptors=[Speaks()], max_steps=3)
+    await it.say("what is the secret?")
+    await it.engine.prompt("s", "and now?", by="U1", wake=False)
+    await it.say()
+    return it
+
+
 SESSIONS: Final[Sequence[Callable[[Path], Awaitable[Recording]]]] = (
     plain,
     waiting,
@@ -218,6 +247,7 @@ SESSIONS: Final[Sequence[Callable[[Path], Awaitable[Recording]]]] = (
     always,
     expired,
     compressed,
+    hooked,
 )
 
 
@@ -247,9 +277,11 @@ def summary(trace: Trace) -> dict[str, Any]:
     }
 
 
-async def main(release: str) -> None:
-    """Record every session that this release has not recorded yet."""
+async def main(release: str, *names: str) -> None:
+    """Record every session, or those named, that this release has not recorded yet."""
     for session in SESSIONS:
+        if names and session.__name__ not in names:
+            continue
         path = HERE / f"{release}-{session.__name__}.jsonl"
         if path.exists():
             continue
@@ -262,4 +294,4 @@ async def main(release: str) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1]))
+    asyncio.run(main(*sys.argv[1:]))

@@ -1,0 +1,75 @@
+"""How a run ends that a limit, a hook or the clock ends: with what was found so far, and a word about why.  Pure.
+
+A limit leaves the model one last message: it is told so after all results, is asked with the same table of tools and
+the same system prompt as ever, and what it calls then is not carried out. The last part of a run's time is kept for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from harness_core.batch import left_open
+from harness_core.events import Halt, HookRuled, Run
+from harness_core.session import Trace
+from harness_core.steps import Close, End, Policy, Reason, Step
+
+LAST_SECONDS: Final = 60.0  # of a run's time that are kept for its last message, but never more than this share:
+LAST_SHARE: Final = 0.1
+LIMITS: Final = "limits"  # who rules that the steps or the seconds are used up
+
+
+def time_left(run: Run, policy: Policy, now: float, *, last: bool = False) -> float:
+    """Seconds that are left to this run: for its work, or for its last message."""
+    kept = 0.0 if last else min(LAST_SECONDS, policy.max_seconds * LAST_SHARE)
+    return policy.max_seconds - kept - run.elapsed(now)
+
+
+def limit_reached(run: Run, policy: Policy, now: float) -> Halt | None:
+    """The limit of steps or of seconds that this run has come to."""
+    if time_left(run, policy, now) <= 0:
+        return Halt(f"Stopped at the limit of {policy.max_seconds:.0f} seconds.", "seconds", "before_model")
+    if run.steps >= policy.max_steps:
+        return Halt(f"Stopped at the limit of {policy.max_steps} steps.", "steps", "before_model")
+    return None
+
+
+def ruled_by_limits(halt: Halt, run: Run) -> HookRuled:
+    """The record of a limit that was reached, as if a hook had ruled it."""
+    payload = {"answer": halt.answer, "limit": halt.limit}
+    return HookRuled(halt.point, LIMITS, "termination", "Stop", halt.limit, run.steps, "", payload)
+
+
+def halted(trace: Trace, run: Run, halt: Halt, policy: Policy, now: float, rulings: tuple[HookRuled, ...] = ()) -> Step:
+    """What to do about a run that is to end. rulings: those that say so, where they are not on record yet."""
+    if not _has_last_turn(halt) or _last_turn_was(run) or time_left(run, policy, now, last=True) <= 0:
+        return _end(trace, halt, rulings)
+    why = f"the run is at its limit of {halt.limit}"
+    if ends := left_open(trace, why):  # before the model is asked, each of its calls has a result
+        call = next(c.call for c in trace.batch if c.end is None)
+        return Close(call, ends[0], rulings)
+    return Reason(run.steps + 1, len(run.failures) + 1, rulings, halt.limit)
+
+
+def _has_last_turn(halt: Halt) -> bool:
+    """Not where the prompt was blocked, or the model cannot answer anyway."""
+    return bool(halt.limit) and halt.point not in ("user_prompt", "model_error")
+
+
+def _last_turn_was(run: Run) -> bool:
+    return bool(run.last and run.last.limit) or any(failed.limit for failed in run.failures)
+
+
+def _end(trace: Trace, halt: Halt, rulings: Iterable[HookRuled]) -> End:
+    found = _found(trace) if halt.limit and halt.point != "user_prompt" else ""
+    answer = f"{halt.answer}\n\nSo far: {found}" if found else halt.answer
+    ends = left_open(trace, halt.answer.rstrip(". ").lower() or "the run was ended")
+    return End("limited" if halt.limit else "stopped", answer, halt.limit, ends, rulings=tuple(rulings))
+
+
+def _found(trace: Trace) -> str:
+    """What the model has said last in this run."""
+    if trace.run and trace.run.last and trace.run.last.text.strip():
+        return trace.run.last.text.strip()
+    said = (m.content.strip() for m in trace.messages[trace.goal or 0 :] if m.role == "assistant")
+    return next((text for text in reversed(list(said)) if text), "")

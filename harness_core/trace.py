@@ -1,0 +1,109 @@
+"""A session, frozen: what was said, what waits, what goes on, as a value.  Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from harness_core.events import HITLDecided, HITLSubmitted, Prompted, Run, ToolCallEnd, ToolCallStart
+from harness_core.hitl import HITLTask
+from harness_core.permissions.rule import PermissionRule
+from harness_core.types import Args, Inspection, Message, ToolCall, Usage, canonical, digest
+
+MOST_FILES: Final = 20  # files of one message that the model is told of; ours
+FILE_NAME: Final = 100  # characters of a name; ours
+
+
+@dataclass(frozen=True, slots=True)
+class CallState:
+    """One call of the open batch, and all that happened to it. tasks: every question that was asked about it."""
+
+    call: ToolCall
+    inspections: Mapping[str, Inspection] = field(default_factory=dict)
+    tasks: tuple[HITLTask, ...] = ()
+    submitted: HITLSubmitted | None = None
+    decided: HITLDecided | None = None
+    started: ToolCallStart | None = None
+    end: ToolCallEnd | None = None
+
+    @property
+    def task(self) -> HITLTask | None:
+        """The newest question about this call."""
+        return self.tasks[-1] if self.tasks else None
+
+    @property
+    def waiting(self) -> bool:
+        """A person is asked, and nobody has answered."""
+        return bool(self.tasks) and self.submitted is None and self.end is None
+
+    def inspection(self, args: Args) -> Inspection | None:
+        """What the tool saw for these arguments, if it has looked."""
+        return self.inspections.get(digest(canonical(args)))
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """A session, frozen. messages: what model requests have held. inbox: prompts that none has held yet; heard: the
+    seqs of those that hooks have ruled on. notes: what hooks have told the model, and no request has held yet.
+
+    batch: the calls of the last model message while any of them is open. answer: of the last run. goal: where in
+    messages the prompt is that the last run began with, None if no request has held it yet. usage: of all model
+    requests of the session; unpriced: of those whose cost nobody told. runs: how many there were, the one that goes on
+    included. now: the moment of the question that a hook is asked, seconds since the epoch; 0 where nobody asks.
+    """
+
+    session_id: str = ""
+    seq: int = 0
+    messages: tuple[Message, ...] = ()
+    inbox: tuple[Prompted, ...] = ()
+    run: Run | None = None
+    batch: tuple[CallState, ...] = ()
+    rules: tuple[PermissionRule, ...] = ()
+    answer: str = ""
+    usage: Usage = Usage()  # noqa: RUF009 (frozen)
+    goal: int | None = None
+    unpriced: Usage = Usage()  # noqa: RUF009 (frozen)
+    notes: tuple[str, ...] = ()
+    heard: tuple[int, ...] = ()
+    runs: int = 0
+    now: float = 0.0
+
+    @property
+    def pending(self) -> tuple[HITLTask, ...]:
+        """The questions that wait for a person, in model order."""
+        return tuple(c.task for c in self.batch if c.waiting and c.task)
+
+    @property
+    def context(self) -> tuple[Message, ...]:
+        """What the next model request holds."""
+        return (*self.messages, *map(told, self.notes), *map(heard, self.inbox))
+
+    @property
+    def succeeded(self) -> frozenset[str]:
+        """The tools that have worked in this run."""
+        return frozenset(self.run.succeeded) if self.run else frozenset()
+
+    def of(self, call_uuid: str) -> CallState | None:
+        """The open batch's call with that id."""
+        return next((c for c in self.batch if c.call.call_uuid == call_uuid), None)
+
+
+def told(note: str) -> Message:
+    """What a hook tells the model, as the model hears it."""
+    return Message("user", note)
+
+
+def heard(prompt: Prompted) -> Message:
+    """A prompt as the model hears it. Providers refuse an empty message, and a picture may come without a word."""
+    said = [prompt.text] if prompt.text.strip() else []
+    if prompt.files:
+        said.append(f"(files: {_named(prompt.files)} — not readable here)")
+    return Message("user", "\n".join(said) or "(no text)")
+
+
+def _named(files: Sequence[str]) -> str:
+    """Names of files in quotes that no name can close, on one line that none can end."""
+    shown = ("".join(c if c.isprintable() else "·" for c in name[:FILE_NAME]).replace('"', "'") for name in files)
+    more = f" and {len(files) - MOST_FILES} more" if len(files) > MOST_FILES else ""
+    return ", ".join(f'"{name or "no name"}"' for name in [*shown][:MOST_FILES]) + more
