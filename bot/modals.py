@@ -118,9 +118,10 @@ def always(card: Card, wider: Wider | None = None) -> View | None:
         kit.section(f"{where} runs without asking from now on, and now:"),
         kit.context(kit.plain(f"Tool: {_tool(card)}")),
         *_text(shown_args(card.task.args)),
-        kit.context(kit.plain("Anything that differs in a single character still asks.")),
-        *(_choices(wider) if wider else ()),
     ]
+    if not (wider and wider.prefixes):
+        blocks.append(kit.context(kit.plain("Anything that differs in a single character still asks.")))
+    blocks += _choices(wider) if wider else ()
     made = _form("always", "Always allow here", "Allow", card, blocks)
     return made if _fits(made) else None
 
@@ -129,14 +130,14 @@ def _choices(wider: Wider) -> list[Block]:
     """What is chosen beyond the usual, and what that would have let run so far."""
     places = (("thread", "In this thread"), ("channel", "In this channel, in all its threads"))
     blocks = [kit.radio_input(ids.WHERE, "Where?", places, "thread")]
-    looked = f"Of the last {wider.looked:,} calls of this tool in this channel"
-    seen = f"{looked}, {wider.same:,} {'was' if wider.same == 1 else 'were'} exactly this."
+    calls = f"{wider.looked:,} call{'' if wider.looked == 1 else 's'}"
+    seen = f"Recorded in this channel, the newest {calls} of this tool: {wider.same:,} exactly this"
     if not wider.prefixes:
-        return [*blocks, kit.context(kit.plain(seen))]
+        return [*blocks, kit.context(kit.plain(f"{seen}."))]
     what = (("exact", "Exactly this"), (ids.prefixes_choice(wider.name), "Whatever begins as shown below"))
     blocks += [kit.radio_input(ids.WHAT, "What?", what, "exact"), *_patterns(wider.prefixes)]
     ran = sum(times for _, times in wider.begin)
-    blocks.append(kit.context(kit.plain(f"{seen} {ran:,} would have run by what begins so{':' if ran else '.'}")))
+    blocks.append(kit.context(kit.plain(f"{seen}, {ran:,} that would have run as they begin so{':' if ran else '.'}")))
     lines = [f"{times} × {call}" for call, times in wider.begin[:MOST_SEEN]]
     if len(wider.begin) > MOST_SEEN:
         lines.append(f"… and {len(wider.begin) - MOST_SEEN} others")

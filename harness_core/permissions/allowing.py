@@ -80,7 +80,8 @@ def uncovered(rules: Sequence[PermissionRule], command: str, world: World) -> Ve
         return verdict
     away = moved(reading, world) is not None and part is not reading.commands[0]
     near = _near(part, rules, world, away=away)
-    return replace(verdict, reason=f"the part {quoted(part.source)} {near}") if near else verdict
+    where = f"the part {quoted(part.source)}" if len(reading.commands) > 1 else "it"
+    return replace(verdict, reason=f"{where} {near}") if near else verdict
 
 
 def _near(part: Command, rules: Sequence[PermissionRule], world: World, *, away: bool) -> str:

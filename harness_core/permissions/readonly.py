@@ -55,7 +55,7 @@ def judged(
     fault: str = "is not known to be read-only",
 ) -> Verdict:
     """Judge each part. allowed: whether something else than this table lets a part run from these folders. fault: what
-    is then said of the first part that neither lets run.
+    is then said of the first part that neither lets run, where there are several.
     """
     if reading.problem:
         return unread(reading)
@@ -67,7 +67,8 @@ def judged(
             if not allowed(part, places[place]):
                 look(part, places[place], world, first=place == 0, only=len(reading.commands) == 1)
         except Refused as refused:
-            return Verdict("ask", f"the part {quoted(part.source)} {fault}: {refused}", part.source)
+            where = f"the part {quoted(part.source)} {fault}: " if len(reading.commands) > 1 else ""
+            return Verdict("ask", f"{where}{refused}", part.source)
     return _really(reading, world)
 
 
@@ -231,7 +232,7 @@ def verb_of(what: Program, name: str, words: Sequence[Word]) -> tuple[str, Progr
 
 def _git(what: Program, words: Sequence[Word], places: Sequence[str], world: World) -> None:
     if world.git_runs:
-        raise Refused(f"the repository's own settings would run {world.git_runs}")
+        raise Refused(f"the repository's own git settings would run {world.git_runs}")
     if any(place != world.workspace for place in places):
         raise Refused("git in another folder may be another repository")
     if any(word.glob and word.text.startswith("-") for word in words):
