@@ -27,6 +27,7 @@ from bot.ids import thread_of
 from bot.policy import PolicyKeeper
 from harness_core.errors import StoreError
 from harness_core.events import Event
+from harness_core.guards import Limits
 from harness_core.hooks import in_order
 from harness_core.permissions.rule import PermissionRule
 from harness_core.policy_file import PolicyFile
@@ -169,9 +170,15 @@ class SettingsBook:
 
 
 def guarded(policy: Policy, guards: Sequence[Any]) -> Policy:
-    """The policy with these guards among its hooks."""
-    gate = replace(policy.gate, hooks=in_order((*guards, *policy.gate.hooks)))
-    return replace(policy, gate=gate, digest=digest(repr((policy.digest, guards))))
+    """The policy with these guards among its hooks, and within their limits."""
+    limits = next((one for one in guards if isinstance(one, Limits)), Limits())
+    return replace(
+        policy,
+        gate=replace(policy.gate, hooks=in_order((*guards, *policy.gate.hooks))),
+        max_steps=limits.steps or policy.max_steps,
+        max_seconds=limits.seconds or policy.max_seconds,
+        digest=digest(repr((policy.digest, guards))),
+    )
 
 
 def standing_rules(now: InForce, file: PolicyFile, channel: str, moment: float) -> tuple[PermissionRule, ...]:

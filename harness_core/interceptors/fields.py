@@ -10,6 +10,7 @@ KNOWN_ONLY: Final[Any] = {"extra": "forbid"}  # a setting that is misspelt is an
 
 Count = Annotated[int, Field(ge=1, strict=True)]
 CountOrNone = Annotated[int, Field(ge=0, strict=True)]
+Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False, strict=True)]
 Dollars = Annotated[float, Field(ge=0, allow_inf_nan=False, strict=True)]
 Share = Annotated[float, Field(gt=0, le=1, strict=True)]
 Name = Annotated[str, Field(min_length=1, strict=True)]

@@ -42,10 +42,14 @@ class Refused:
 
 
 def refusals(run: Run) -> dict[str, tuple[int, str]]:
-    """Per effect that the last batch asked for in vain: in how many batches it was refused in a row, and its tool."""
+    """Per effect that the last batch asked for in vain: in how many batches it was refused in a row, and its tool.
+
+    What a gate refuses that only guesses is left out: who asks for it often enough is right to do so.
+    """
     found = {}
+    guessed = {effect for known in run.refused.values() for effect in known.effects}
     for last in run.recent:
-        if last.step == run.steps and last.outcome in REFUSED:
+        if last.step == run.steps and last.outcome in REFUSED and last.effect not in guessed:
             same = [done for done in run.recent if done.effect == last.effect]
             ran = max((done.step for done in same if done.outcome not in REFUSED), default=0)
             found[last.effect] = (len({done.step for done in same if done.step > ran}), last.tool)

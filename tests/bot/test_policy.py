@@ -91,10 +91,19 @@ def test_guards_come_from_the_file_and_a_changed_table_counts_without_a_restart(
         "terminal",
         "finish",
         "watchdog",
+        "limits",
         "budget",
         "caps",
         "refused",
     ]
+
+
+def test_limits_of_the_file_go_before_those_of_the_engine() -> None:
+    given, left = Policy(max_steps=20, max_seconds=60.0), guards_from({})
+
+    assert guarded(given, left).max_steps == 20
+    longer = guarded(given, guards_from({"limits": {"steps": 40, "seconds": 600}}))
+    assert (longer.max_steps, longer.max_seconds) == (40, 600.0)
 
 
 def test_a_policy_has_another_digest_under_other_guards() -> None:

@@ -18,6 +18,7 @@ from harness_core.hooks import rule_class
 from harness_core.interceptors.budget import Budget
 from harness_core.interceptors.caps import Caps
 from harness_core.interceptors.finish import Finish, promises
+from harness_core.interceptors.limits import Limits
 from harness_core.interceptors.lookup import Lookup
 from harness_core.interceptors.refused import Refused
 from harness_core.interceptors.terminal import Terminal
@@ -247,6 +248,15 @@ def test_several_refusals_in_one_message_count_once() -> None:
     assert Refused(2, 4).before_model(after(reasoned(*pays), *(ended(one, "no", "denied") for one in pays))) is None
 
 
+def test_what_a_gate_refuses_that_may_be_escaped_does_not_count() -> None:
+    def guessed(n: int) -> tuple[Event, ...]:
+        one = made("pay", f"p{n}", sum=5)
+        ruled = HookRuled("before_tool", "guess", "drift", "Deny", step=n, call_uuid=one.call_uuid, escape_key="sum")
+        return reasoned(one), ruled, ended(one, "no", "denied")
+
+    assert Refused(1, 2).before_model(after(*(guessed(n) for n in range(1, 4)))) is None
+
+
 def test_a_person_s_word_and_a_call_that_ran_after_all_begin_the_count_anew() -> None:
     paid, once_more = ran(made("pay", "ok", sum=5)), refused(made("pay", "z", sum=5))
 
@@ -375,7 +385,7 @@ def names(table: Mapping[str, object]) -> list[str]:
 
 def test_without_a_table_all_guards_but_the_example_stand_with_their_defaults() -> None:
     assert names({}) == [guard.name for guard in GUARDS if guard.name not in OFF]
-    assert guards_from({}) == (Terminal(), Finish(), Watchdog(), Budget(), Caps(), Refused())
+    assert guards_from({}) == (Terminal(), Finish(), Watchdog(), Limits(), Budget(), Caps(), Refused())
     assert {"lookup"} == OFF
 
 
@@ -385,6 +395,7 @@ def test_a_guard_is_switched_off_on_or_tuned() -> None:
         watchdog = false
         lookup = true
         finish.nudges = 1
+        limits.seconds = 900
         terminal.tools = ["order", "summary"]
         [guards.budget]
         run_tokens = 200_000
@@ -396,6 +407,7 @@ def test_a_guard_is_switched_off_on_or_tuned() -> None:
     assert guards_from(table) == (
         Terminal(("order", "summary")),
         Finish(nudges=1),
+        Limits(seconds=900.0),
         Budget(run_tokens=200_000, thread_cost=5.0),
         Caps({"webfetch": 10}),
         Refused(),
@@ -461,7 +473,9 @@ def test_any_table_gives_guards_or_a_plain_error(table: dict[str, object]) -> No
     else:
         said = f"{len(made)} guards"
 
-    assert said.startswith("The guards need correcting:\n- guards.") or said in [f"{n} guards" for n in range(8)]
+    assert said.startswith("The guards need correcting:\n- guards.") or said in [
+        f"{n} guards" for n in range(len(GUARDS) + 1)
+    ]
 
 
 def test_every_guard_declares_its_class_and_only_what_guesses_can_be_escaped() -> None:
@@ -469,6 +483,7 @@ def test_every_guard_declares_its_class_and_only_what_guesses_can_be_escaped() -
         "terminal": "termination",
         "finish": "termination",
         "watchdog": "termination",
+        "limits": "termination",
         "budget": "budget",
         "caps": "budget",
         "refused": "repetition",
