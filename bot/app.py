@@ -33,6 +33,7 @@ from bot.presenter import Presenter
 from bot.quarrels import Quarrels, dead_ends_in, warn
 from bot.settings import SettingsBook
 from bot.slack_api import SlackApi, SlackUnreachable
+from bot.wire import Wire
 from harness_core.engine import HarnessEngine
 from harness_core.errors import ConfigError, StoreError
 from harness_core.hooks import in_order
@@ -55,6 +56,7 @@ log = logging.getLogger(__name__)
 
 DATABASE: Final = "harness.db"
 LOCAL_DATABASE: Final = "local.db"
+PING: Final = 10.0  # seconds between two pings of the socket; after four without a pong it is opened anew
 SOCKET: Final = 20.0  # seconds that the first connection has to open
 
 
@@ -155,8 +157,10 @@ class Bot:
             address = await self._socket_address()
             socket = self._listening()
             socket.client.wss_uri = address
+            self.wire = Wire(socket.client, self.clock)
             ending.push_async_callback(socket.close_async)
             await self._connected(socket)
+            ending.push_async_callback(_cancelled, asyncio.create_task(self.wire.watch()))
             self._ending = ending.pop_all()
 
     async def stop(self) -> None:
@@ -223,7 +227,7 @@ class Bot:
     def _listening(self) -> AsyncSocketModeHandler:
         app = bolt_app(self.slack.bot_token, self.slack.api_url, self.us, self.inbox)
         web_client = AsyncWebClient(token=self.slack.app_token, base_url=self.slack.api_url)
-        return AsyncSocketModeHandler(app, self.slack.app_token, web_client=web_client)
+        return AsyncSocketModeHandler(app, self.slack.app_token, web_client=web_client, ping_interval=PING)
 
 
 async def _cancelled(task: asyncio.Task[None]) -> None:

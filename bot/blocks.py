@@ -94,7 +94,10 @@ def _line(card: Card) -> str:
     """The one line that notifications and screen readers get: what the card says, escaped and masked."""
     called = limits.clip_escaped(shown_gist(card.task, card.approved_args, limits.LINE), limits.LINE)
     whom = f" for {person(card.task.requested_by)}" if card.task.requested_by else ""
-    return f"{escape(_asked(card))}{whom} {called} · {_told(card)} · #{escape(card.task.short_id)}"
+    # Where no button is shown, as in a notification, the thread's words still work.
+    verbs = "!approve or !reject" if may_approve_by_word(card) else "!reject"
+    typed = f"{verbs} " if isinstance(card.state, Waiting) else ""
+    return f"{escape(_asked(card))}{whom} {called} · {_told(card)} · {typed}#{escape(card.task.short_id)}"
 
 
 def _asked(card: Card) -> str:

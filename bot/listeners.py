@@ -8,11 +8,11 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
-from slack_bolt.async_app import AsyncAck, AsyncApp
+from slack_bolt.async_app import AsyncAck, AsyncApp, AsyncRespond
 from slack_bolt.authorization import AuthorizeResult
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot import limits, modals
+from bot import limits, modals, words
 from bot.heard import Configure, Decide, Edit, Ignore, Inbound, OpenModal, Origin
 from bot.ids import SHORT_ID, Identity
 from bot.inbound import parse
@@ -70,7 +70,13 @@ def bolt_app(token: str, base_url: str, us: Identity, inbox: Inbox) -> AsyncApp:
     async def on_view(ack: AsyncAck, body: Mapping[str, Any]) -> None:
         heard = parse(body, us)
         with about(**_ids(heard)):
-            told = await _submitted(heard, inbox)
+            submitted = asyncio.ensure_future(_submitted(heard, inbox))
+            await asyncio.wait({submitted}, timeout=ACK_BY)
+            if not submitted.done():
+                await ack(response_action="update", view=modals.message("One moment", words.SLOW_FORM))
+                _tell_late(heard, await submitted, inbox)
+                return
+            told = submitted.result()
         if isinstance(told, str) and told:
             await ack(response_action="update", view=modals.message("Not decided", told))
         elif told:
@@ -79,10 +85,18 @@ def bolt_app(token: str, base_url: str, us: Identity, inbox: Inbox) -> AsyncApp:
             await ack()
 
     @app.command(ANY)
-    async def on_command(ack: AsyncAck, body: Mapping[str, Any]) -> None:
+    async def on_command(ack: AsyncAck, respond: AsyncRespond, body: Mapping[str, Any]) -> None:
         heard = parse(body, us)
-        text = await inbox.configure(heard) if isinstance(heard, Configure) else _tell(heard)
-        await (ack(text=text, response_type="ephemeral") if text else ack())
+        answering = asyncio.ensure_future(_commanded(heard, inbox))
+        await asyncio.wait({answering}, timeout=ACK_BY)
+        late = not answering.done()
+        if late:
+            await ack(text=words.SLOW_COMMAND, response_type="ephemeral")
+        text = await answering
+        if late and text:
+            await respond(text=text, response_type="ephemeral")
+        elif not late:
+            await (ack(text=text, response_type="ephemeral") if text else ack())
 
     @app.view_closed(ANY)
     async def on_closed(ack: AsyncAck) -> None:
@@ -118,6 +132,19 @@ async def _submitted(heard: Inbound, inbox: Inbox) -> str | Mapping[str, str]:
             return await inbox.edit(heard)
         case _:
             return _tell(heard)
+
+
+def _tell_late(heard: Inbound, told: str | Mapping[str, str], inbox: Inbox) -> None:
+    """What came of a submission whose form is gone: in private, where it did not decide."""
+    text = told if isinstance(told, str) else words.refused("; ".join(told.values()))
+    origin = getattr(heard, "origin", None)
+    if text and origin is not None:
+        log.warning("a form of %s came to nothing: %s", origin.user, text)
+        inbox.whisper(origin, text)
+
+
+async def _commanded(heard: Inbound, inbox: Inbox) -> str:
+    return await inbox.configure(heard) if isinstance(heard, Configure) else _tell(heard)
 
 
 def _ids(heard: Inbound) -> Mapping[str, str]:

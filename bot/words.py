@@ -35,6 +35,8 @@ NOT_SWITCHED_ON: Final = "This is not switched on here."
 SLOW_VIEW: Final = "Slack was too slow to open the form. Press again."
 NOT_OFFERED: Final = "Nothing was decided: what the form offered is offered no more. Please open it again."
 NOT_WIDENED: Final = "The call was approved, but the wider rule could not be stored. Make it with `/harness allow`."
+SLOW_FORM: Final = "Slack is slow just now, and I am still at it. The card in the thread shows what comes of it."
+SLOW_COMMAND: Final = "Slack is slow just now, and I am still at it."
 FAILED: Final = "That did not work, and nothing was decided. Please try again."
 
 # -- refusals of people and places -------------------------------------------------------------------------------------

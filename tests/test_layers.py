@@ -44,7 +44,7 @@ FLOORS: Final = (
         "bot.redraws bot.foresight bot.threads bot.web bot.quarrels",
     ),
     Floor("bot: people and settings as they are now", "bot.people bot.settings bot.check bot.folders bot.policy"),
-    Floor("bot: what talks to Slack, and to the log", "bot.slack_api bot.pace bot.chronicle bot.logs"),
+    Floor("bot: what talks to Slack, and to the log", "bot.slack_api bot.wire bot.pace bot.chronicle bot.logs"),
     Floor("bot: what was shown", "bot.posts bot.facts", pure=True),
     Floor(
         "bot: payloads in, pictures out",

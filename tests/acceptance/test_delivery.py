@@ -54,27 +54,55 @@ async def test_a_mention_that_comes_as_itself_and_as_a_message_is_one_prompt(
         assert len(desk.thread(ts)) == 1
 
 
-async def test_a_message_that_is_delivered_again_while_it_waits_and_after_is_one_turn(tmp_path: Path) -> None:
-    async with Desk(
-        tmp_path, ScriptedModel(call("change", a=1), "done"), [RecordingTool("change")], clock=clock_of_today()
-    ) as desk:
-        ts = await desk.ask("change it")
-        card = await desk.card(ts)
+@pytest.mark.parametrize("later", [6 * 60.0, 23 * 3_600.0], ids=["after six minutes", "after 23 hours"])
+@pytest.mark.parametrize("restart", [False, True], ids=["the same process", "another process"])
+async def test_a_message_that_is_delivered_again_while_it_waits_and_after_is_one_turn(
+    tmp_path: Path, later: float, restart: bool
+) -> None:
+    async def again() -> None:
+        if restart:
+            await desk.reborn()
+        desk.clock.advance(later)
         assert desk.slack.replay(ts) == 2
         await quiet(desk)
+
+    change = RecordingTool("change")
+    async with Desk(tmp_path, ScriptedModel(call("change", a=1), "done"), [change], clock=clock_of_today()) as desk:
+        ts = await desk.ask("change it")
+        card = await desk.card(ts)
+        await again()
         await desk.click(card, "approve")
         await desk.answer(ts, "done")
-        desk.clock.advance(23 * 3_600)
-        desk.slack.replay(ts)
-        await quiet(desk)
-        await desk.reborn()
-        desk.slack.replay(ts)
-        await quiet(desk)
+        await again()
 
         assert len(await desk.facts(ts, Prompted)) == 1
         assert len(await desk.facts(ts, RunStart)) == 2  # begun, and gone on with
+        assert len(change.runs) == 1
         assert len(desk.thread(ts)) == 2
         assert desk.notices(people.ADA) == []
+
+
+async def test_one_message_that_two_processes_get_at_the_same_moment_is_one_turn(tmp_path: Path) -> None:
+    model = ScriptedModel(heard, heard)
+    async with Desk(tmp_path, model, []) as desk:
+        await desk.bot.stop()
+        ts = await desk.ask("hello")
+        desk.local.bot, other = desk.local.made(), desk.local.made()
+        await desk.bot.start()
+        async with other:
+            await desk.slack.wait_for(lambda s: s.connections == 2)
+            desk.slack.redeliver_now()
+            desk.slack.replay(ts)
+            desk.slack.replay(ts)
+            await desk.slack.wait_for(lambda s: {e["socket"] for e in s.log if e["kind"] == "sent"} >= {2, 3})
+
+            assert await desk.answer(ts, "I heard") == "I heard: hello"
+            await quiet(desk)
+            await other.engine.idle()
+            await other.presenter.idle()
+            assert len(await desk.facts(ts, Prompted)) == 1
+            assert len(model.requests) == 1
+            assert desk.texts(ts) == ["I heard: hello"]
 
 
 async def test_an_event_whose_first_delivery_was_lost_counts_when_it_is_tried_again(tmp_path: Path) -> None:

@@ -172,11 +172,22 @@ def test_a_card_asks_shows_the_call_says_why_and_offers_the_buttons():
     assert call["type"] == "rich_text"
 
 
+def test_a_notification_names_the_words_that_the_thread_takes_for_this_card_and_no_others():
+    def words_of(shown: Card) -> str:
+        return blocks.card_message(shown)["text"].rpartition(" · ")[2].rpartition(" #")[0]
+
+    assert words_of(card({"command": "ls"})) == "!approve or !reject"
+    assert words_of(card({"command": "ls " + "x" * 5_000})) == "!reject"
+    assert words_of(card(kind="unknown")) == "!reject"
+    assert words_of(card({"command": "ls"}, state=Closed("stopped"))) == ""
+
+
 def test_the_notification_says_the_same_in_one_line():
     text = blocks.card_message(card({"command": "echo <!channel>\nls"}))["text"]
 
     assert text == (
-        f"Run a shell command? for <@U0ANN> echo &lt;!channel&gt; ls · waits for a decision · #{card().task.short_id}"
+        "Run a shell command? for <@U0ANN> echo &lt;!channel&gt; ls · waits for a decision · "
+        f"!approve or !reject #{card().task.short_id}"
     )
 
 
