@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Literal
 
 from harness_core.permissions import patterns, urls
@@ -17,13 +18,17 @@ from harness_core.types import Args, canonical
 
 def names(rule: PermissionRule, tool: str) -> bool:
     """Whether the rule's tool is this one. `*` stays between the `__` of a name; alone it is every tool."""
-    wide = rule.effect != "allow"
+    return _names(rule.tool, tool, rule.effect != "allow")
+
+
+@lru_cache(maxsize=1024)  # every call is held against every rule
+def _names(ruled: str, tool: str, wide: bool) -> bool:
     if not tool or (not wide and (not tool.isascii() or invisible(tool))):
-        return wide and rule.tool == "*"
-    if rule.tool == "*":
+        return wide and ruled == "*"
+    if ruled == "*":
         return True
     flags = re.I if wide else 0
-    wanted, given = (name.split("__") for name in (rule.tool, tool))
+    wanted, given = (name.split("__") for name in (ruled, tool))
     return len(wanted) == len(given) and all(_star(one, other, flags) for one, other in zip(wanted, given, strict=True))
 
 

@@ -28,6 +28,8 @@ _ARGUMENTS: Final = listed(
     "word number string raw_string ansi_c_string translated_string concatenation expansion simple_expansion "
     "command_substitution process_substitution arithmetic_expansion brace_expression regex extglob_pattern"
 )
+_EXPANDS: Final = re.compile(r"[$`<>{]")  # without one of these nothing in a word is unknown
+_ONE_PIECE: Final = listed("word number raw_string")
 _UNKNOWN: Final = listed(
     "expansion simple_expansion command_substitution process_substitution arithmetic_expansion brace_expression "
     "variable_name special_variable_name"
@@ -80,7 +82,7 @@ class _Search:
         self.seen: set[str] = set()
         self.done: set[Argv] = set()
         self.budget = MOST_CHARACTERS
-        self.source = b""
+        self.source: str | bytes = b""
         self.strings: list[str] = []  # quoted words, which a shell may be fed with
         self.shell = False  # a shell reads its input
 
@@ -109,18 +111,23 @@ class _Search:
         self.opaque = self.opaque or why
 
     def _text(self, text: str) -> None:
-        self.source = text.encode("utf-8", "replace")
-        root = parse(self.source)
+        source = text.encode("utf-8", "replace")
+        self.source = text if text.isascii() else source  # the parser counts bytes
+        root = parse(source)
         if root is None or root.has_error:
             self._hides("the command cannot be parsed")
             self.commands.extend(raw_scan(text))
         if root is None:
             return
-        raw_too = bool(_EVALUATE.search(text))
+        raw_too, leaves = bool(_EVALUATE.search(text)), not root.has_error and ("`" in text or "$" in text)
         pending = [root]
         while pending:
             node = pending.pop()
             kind = node.type
+            if kind == "word" or kind == "number":
+                if leaves and kind == "word":
+                    self._leaf(node)
+                continue
             if kind == "command":
                 self._command(node)
             elif kind == "redirected_statement":
@@ -137,9 +144,9 @@ class _Search:
                 self.strings.append(loose(self._plain(node).removeprefix("<<<").strip()))
             elif kind == "variable_assignment" and self._plain(node).startswith("BASH_CMDS"):
                 self._hides("a program is given another name")
-            children = node.children if kind not in ("word", "number", "raw_string") else ()
+            children = node.children if kind != "raw_string" else ()
             # A text with a fault was scanned as a whole already.
-            if kind in _LEAVES and not root.has_error and not (children and kind in ("string", "expansion")):
+            if leaves and kind in _LEAVES and not (children and kind in ("string", "expansion")):
                 self._leaf(node)
             pending.extend(children)
 
@@ -174,12 +181,13 @@ class _Search:
             self._add(closed(text, match.end()))
 
     def _plain(self, node: Any) -> str:
-        return self.source[node.start_byte : node.end_byte].decode("utf-8", "replace")
+        part = self.source[node.start_byte : node.end_byte]
+        return part if isinstance(part, str) else part.decode("utf-8", "replace")
 
-    def _word(self, node: Any) -> str | None:
+    def _word(self, node: Any, kind: str) -> str | None:
         """The word after quote removal; None if a part of it is only known when it runs."""
         text = self._plain(node)
-        if node.type in ("word", "number", "raw_string"):
+        if kind in _ONE_PIECE or not _EXPANDS.search(text):
             return loose(text)
         pending = [node]
         while pending:
@@ -200,7 +208,7 @@ class _Search:
         while body is not None and body.type in ("list", "pipeline", "negated_command") and body.children:
             body = body.children[-1]
         words = [
-            self._word(child)
+            self._word(child, child.type)
             for redirect in node.children
             if redirect.type in ("file_redirect", "herestring_redirect", "heredoc_redirect")
             for child in [c for c in redirect.children if c.type in _ARGUMENTS][1 if redirect.type[0] == "f" else 0 :]
@@ -211,11 +219,10 @@ class _Search:
     def _command(self, node: Any, further: Sequence[str | None] = ()) -> None:
         argv: list[str | None] = []
         for child in node.children:
-            if child.type == "command_name":
-                argv.append(self._word(child))
-            elif child.type in _ARGUMENTS:
-                argv.append(self._word(child))
-                if child.type == "string" and argv[-1] and " " in argv[-1]:
+            kind = child.type
+            if kind in _ARGUMENTS or kind == "command_name":
+                argv.append(self._word(child, kind))
+                if kind == "string" and argv[-1] and " " in argv[-1]:
                     self.strings.append(argv[-1])
         if argv:
             self._run((*argv, *further))
@@ -225,8 +232,10 @@ class _Search:
             return
         self.done.add(argv)
         for word in argv[1:]:
-            option, equals, value = (word or "").partition("=")
-            if equals and len(option) <= _LONGEST_OPTION and _RUNS_VALUE.fullmatch(option):
+            if not word or "=" not in word:
+                continue
+            option, _, value = word.partition("=")
+            if len(option) <= _LONGEST_OPTION and _RUNS_VALUE.fullmatch(option):
                 self._add(value.removeprefix("exec="))
         pending = [argv]
         seen: set[Argv] = set()
@@ -334,9 +343,7 @@ class _Search:
         return [inner for inner in found if inner != argv]
 
     def _option_string(self, argv: Argv, options: Sequence[str]) -> None:
-        for place, word in enumerate(argv):
-            if word is None or not word.startswith("-"):
-                continue
+        for place, word in [(place, word) for place, word in enumerate(argv) if word and word[0] == "-"]:
             exact = word in options or (
                 re.fullmatch(r"-[A-Za-z]+", word) and any(word.endswith(o[1:]) for o in options if len(o) == 2)
             )

@@ -24,6 +24,7 @@ def escaped(command: str) -> str:
     return command.replace("\\", "\\\\").replace("*", "\\*")
 
 
+@lru_cache(maxsize=1024)
 def exact_text(pattern: str) -> str | None:
     """The text that a pattern without wildcards stands for; None if it has one."""
     out: list[str] = []

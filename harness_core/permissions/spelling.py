@@ -12,6 +12,8 @@ class Glob(str):
     __slots__ = ()
 
 
+_SPELLED: Final = re.compile(r"['\"\\$`]")
+_GLOB: Final = re.compile(r"[*?\[]")
 _PIECE: Final = re.compile(r"\$'((?:[^'\\]|\\.)*)'|\$?\"((?:[^\"\\]|\\.)*)\"|'([^']*)'|\\(.)|([^'\"\\$*?\[]+|.)", re.S)
 _ANSI: Final = re.compile(
     r"\\(?:x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|([0-7]{1,3})|c(.)|(.))", re.S
@@ -21,16 +23,17 @@ _NAMED: Final = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x
 
 def loose(text: str) -> str:
     """A word as bash sees it, without asking whether every escape is honest."""
-    if "'" not in text and '"' not in text and "\\" not in text and "$" not in text and "`" not in text:
-        return Glob(text) if re.search(r"[*?\[]", text) and text != "[" else text
+    if not _SPELLED.search(text):
+        return Glob(text) if _GLOB.search(text) and text != "[" else text
     out = []
-    for ansi, double, single, escaped, other in _PIECE.findall(text):
+    pieces = _PIECE.findall(text)
+    for ansi, double, single, escaped, other in pieces:
         if double:
             out.append(re.sub(r"\\([\"\\$`])", r"\1", double))
         else:
             out.append(_ANSI.sub(_unescaped, ansi) if ansi else single or escaped or other)
     word = "".join(out)
-    return Glob(word) if any(other and other in "*?[" for *_, other in _PIECE.findall(text)) else word
+    return Glob(word) if any(other and other in "*?[" for *_, other in pieces) else word
 
 
 def _unescaped(match: re.Match[str]) -> str:

@@ -13,6 +13,7 @@ from typing import Final
 # Runs of characters that mean themselves to bash wherever they stand in a word, the first place excepted.
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_./+@%^:=,-]+")
 _PLAIN_WORD: Final = re.compile(r"[A-Za-z0-9_./+@%^:=,-]+(?=[ \t\n;|&]|\Z)")
+_GLOB_WORD: Final = re.compile(r"[A-Za-z0-9_./+@%^:=*?\[\]-]+(?=[ \t\n;|&]|\Z)")
 _SPECIAL: Final = re.compile(r"([*?\[])")
 _ENDS: Final = " \t\n;|&"
 _GLOB: Final = "*?["
@@ -46,6 +47,9 @@ def scan(text: str, start: int) -> tuple[Word, int]:
     plain = _PLAIN_WORD.match(text, start)
     if plain and "," not in plain[0]:
         return Word(plain[0]), plain.end()
+    globbed = _GLOB_WORD.match(text, start)
+    if globbed and _SPECIAL.search(globbed[0]):
+        return Word(globbed[0], True, True, globbed[0][0] in _GLOB, globbed[0]), globbed.end()
     return _Scanner(text, start).word()
 
 

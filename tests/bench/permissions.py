@@ -44,15 +44,15 @@ def milliseconds(work: Callable[[], object], times: int) -> float:
     for _ in range(times):
         everywhere.commands_in.cache_clear()
         shell.forget()
-        began = time.perf_counter()
+        began = time.thread_time()  # what it costs, not what others on the machine take meanwhile
         work()
-        found.append((time.perf_counter() - began) * 1000)
+        found.append((time.thread_time() - began) * 1000)
     return median(found)
 
 
 def cost(command: str, rules: Rules) -> float:
     """Milliseconds to judge this command."""
-    return milliseconds(lambda: check_rules(rules, "bash", {"command": command}, WORLD), 3)
+    return milliseconds(lambda: check_rules(rules, "bash", {"command": command}, WORLD), 5)
 
 
 def main() -> None:

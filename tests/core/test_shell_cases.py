@@ -57,6 +57,14 @@ def test_no_text_raises_and_what_cannot_be_read_asks(command: str) -> None:
     everywhere.commands_in(command)
 
 
+def test_a_command_of_more_parts_than_anybody_reviews_asks_and_deny_rules_see_all_of_it() -> None:
+    command = "cat | " * 1_500 + "rm x"
+
+    assert "more parts than anybody reviews" in classify(command, WORLD).reason
+    assert check_rules((PermissionRule.allow("bash", "cat *"),), "bash", {"command": command}, WORLD).effect == "ask"
+    assert check_rules((PermissionRule.deny("bash", "rm"),), "bash", {"command": command}, WORLD).effect == "deny"
+
+
 @pytest.mark.parametrize("command", [None, 1, b"ls", ["ls"], {"a": 1}, True])
 def test_what_is_no_text_asks(command: Any) -> None:
     assert classify(command, WORLD).effect == "ask"
