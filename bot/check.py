@@ -14,7 +14,7 @@ import aiohttp
 
 from bot.config import Settings, SlackSettings
 from bot.folders import keep_apart, private
-from bot.policy import default_path
+from bot.policy import PolicyKeeper, default_path
 from bot.slack_api import SlackApi, SlackRefused, SlackUnreachable
 from harness_core.errors import ConfigError, HarnessError, ModelError
 from harness_core.permissions import grammar
@@ -61,6 +61,7 @@ async def check(settings: Settings, model: ChatModel) -> AsyncIterator[Line]:
         keep_apart(settings, settings.policy or default_path())
     except ConfigError as error:
         yield Line("HARNESS_WORKSPACE", str(error))
+    yield policy(settings.policy or default_path())
     yield sandbox(await Sandbox(settings.sandbox).boundary())
     yield reader()
     if settings.slack is None:
@@ -85,6 +86,17 @@ def folder(data: Path) -> Line:
         why = "there is a file of that name" if isinstance(error, FileExistsError) else error.strerror
         return Line(f"data folder {data}", f"{why}. Choose another with HARNESS_DATA, or {cure}.")
     return Line(f"data folder {data.resolve()} is writable")
+
+
+def policy(path: Path | None) -> Line:
+    """Whether the policy file can be used, as far as its own text tells."""
+    try:
+        keeper = PolicyKeeper(path)
+    except ConfigError as error:
+        return Line("the policy file cannot be used", str(error).replace("\n", "\n      "))
+    if keeper.path is None:
+        return Line("no policy file: what only reads runs, everything else asks")
+    return Line(f"policy file {keeper.path}: {len(keeper.file.rules)} rules")
 
 
 def sandbox(boundary: Boundary) -> Line:

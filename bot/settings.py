@@ -187,9 +187,16 @@ def standing_rules(now: InForce, file: PolicyFile, channel: str, moment: float) 
     return (*file.rules_in(channel, moment), *made)
 
 
+def whys(now: InForce, file: PolicyFile, channel: str, moment: float) -> Mapping[str, str]:
+    """Why the rules that count in a channel were made, by their ids, where somebody told."""
+    filed = ((one.rule, one.why) for one in file.rules if one.holds(channel, moment))
+    made = ((one.rule, one.why) for one in now.rules_in(channel, moment))
+    return {rule.id: why for rule, why in (*made, *filed) if why}
+
+
 def adjusted(policy: Policy, session_id: str, now: InForce, file: PolicyFile, moment: float) -> Policy:
-    """The policy of a session under these settings and this file."""
-    thread = thread_of(session_id)
+    """The policy of a session under these settings and this file. A sub-agent's goes by the rules of its thread."""
+    thread = thread_of(session_id.partition("/")[0])
     if thread is None:
         return policy
     tools, off = now.sensitive_in(thread.channel), now.off_in(thread.channel, moment)
@@ -197,7 +204,8 @@ def adjusted(policy: Policy, session_id: str, now: InForce, file: PolicyFile, mo
     if not tools and not off and not rules:
         return policy
     strategies = {**policy.gate.strategies, **dict.fromkeys(tools, marked_sensitive)}
-    gate = replace(policy.gate, strategies=strategies, rules=(*policy.gate.rules, *rules))
+    told = {**policy.gate.whys, **whys(now, file, thread.channel, moment)}
+    gate = replace(policy.gate, strategies=strategies, rules=(*policy.gate.rules, *rules), whys=told)
     named = digest(repr((policy.digest, sorted(tools), bool(off), sorted(map(str, rules)))))
     return replace(policy, gate=gate, can_ask=policy.can_ask and not off, digest=named)
 

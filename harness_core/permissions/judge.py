@@ -59,7 +59,10 @@ Seen = Callable[[Args], Inspection | None]
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """All that a verdict rests on, beside the trace. workspace, home: real absolute paths."""
+    """All that a verdict rests on, beside the trace. workspace, home: real absolute paths.
+
+    whys: why somebody made a rule, in their words, by its id.
+    """
 
     tools: Mapping[str, Stance] = field(default_factory=dict)
     rules: tuple[PermissionRule, ...] = ()
@@ -67,6 +70,12 @@ class Gate:
     strategies: Mapping[str, Strategy] = field(default_factory=dict)
     workspace: str = "/-/workspace"
     home: str = "/-/home"
+    whys: Mapping[str, str] = field(default_factory=dict)
+
+    def because(self, rule: PermissionRule) -> str:
+        """Why a rule was made, to be put behind what it says; "" where nobody told."""
+        why = self.whys.get(rule.id, "").strip().rstrip(".")
+        return f" ({valid_text(why)})" if why else ""
 
     def world(self, found: Inspection | None) -> World:
         """What rules and defaults know beyond the call."""
@@ -129,7 +138,7 @@ def _levels(gate: Gate, trace: Trace, call: ToolCall, ruled: Ruled, seen: Seen) 
     rules, found = (*gate.rules, *trace.rules), seen(args)
     world = gate.world(found)
     if rule := speaking(rules, "ask", call.name, args, world):
-        return Judgement("ask", args, f"the rule “{rule}” asks", rule, level="ask rule")
+        return Judgement("ask", args, f"the rule “{rule}” asks{gate.because(rule)}", rule, level="ask rule")
     if rule := speaking(rules, "allow", call.name, args, world):
         return Judgement("allow", args, f"the rule “{rule}” allows it", rule, level="allow rule")
     level: Level = "strategy" if call.name in gate.strategies else "default"
@@ -159,7 +168,7 @@ def _denied(gate: Gate, trace: Trace, call: ToolCall, seen: Seen) -> Judgement |
     return Judgement(
         "deny",
         call.args,
-        f"The rule “{rule}” denies this call. Find another way, or say what you need it for.",
+        f"The rule “{rule}” denies this call{gate.because(rule)}. Find another way, or say what you need it for.",
         rule,
         level="deny rule",
     )

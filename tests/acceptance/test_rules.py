@@ -71,9 +71,10 @@ async def test_a_deny_closes_the_card_that_waits_and_no_click_approves_it(tmp_pa
         ts = await desk.ask("go")
         card = await desk.card(ts)
 
-        await command(desk, "deny change")
+        await command(desk, "deny change -- frozen until Monday")
 
         await desk.answer(ts, "done")
+        assert "denies this call (frozen until Monday)." in model.requests[-1].messages[-1].content
         await desk.click(card, "approve", force=True)
         await desk.told(people.ADA, "decided this already")
         assert tool.runs == []
@@ -84,11 +85,11 @@ async def test_a_deny_closes_the_card_that_waits_and_no_click_approves_it(tmp_pa
 async def test_an_ask_rule_goes_before_what_only_reads_and_before_always_allow(tmp_path: Path) -> None:
     tool = RecordingTool("look", read_only=True)
     async with Desk(tmp_path, ScriptedModel([call("look")], "done"), [tool]) as desk:
-        await command(desk, "ask look")
+        await command(desk, "ask look -- it shows what customers wrote.")
 
         card = await desk.card(await desk.ask("look"))
 
-        assert "the rule “ask look” asks" in reading(card)
+        assert "the rule “ask look” asks (it shows what customers wrote)" in reading(card)
         assert "always" not in buttons(card)
 
 

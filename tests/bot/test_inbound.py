@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot import ids
-from bot.heard import Amend, Configure, Decide, Ignore, OpenModal, Origin, Prompt, Removed, Status, Stop, Why
+from bot.heard import Amend, Configure, Decide, Ignore, OpenModal, Origin, Prompt, Reach, Removed, Status, Stop, Why
 from bot.ids import Identity, TaskRef
 from bot.inbound import parse
 from harness_core.hitl import Approve, Happened, Reject, Rerun, Skip
@@ -407,6 +407,40 @@ def test_a_tampered_value_decides_nothing_and_is_answered(value: str):
     assert heard.tell
     assert heard.origin is not None
     assert heard.origin.response_url
+
+
+def chosen(**values: object) -> dict[str, Any]:
+    """The form of *always allow* with these choices."""
+    payload = submission("always")
+    state = {name: {name: {"type": "radio_buttons", "selected_option": value}} for name, value in values.items()}
+    return {**payload, "view": {**payload["view"], "state": {"values": state}}}
+
+
+@pytest.mark.parametrize(
+    ("payload", "reach"),
+    [
+        (chosen(), Reach()),
+        (chosen(where={"value": "thread"}, what={"value": "exact"}), Reach()),
+        (chosen(where={"value": "channel"}), Reach(channel=True)),
+        (chosen(what={"value": "prefixes:0123456789abcdef"}), Reach(prefixes="0123456789abcdef")),
+        (chosen(where=None, what=[]), Reach()),
+    ],
+)
+def test_how_far_an_always_allow_goes_is_what_was_chosen(payload: dict[str, Any], reach: Reach):
+    heard = parse(payload, US)
+
+    assert isinstance(heard, Decide)
+    assert (heard.decision, heard.reach) == (Approve(always_allow=True), reach)
+
+
+@pytest.mark.parametrize(
+    "choice", [{"where": {"value": "workspace"}}, {"what": {"value": "prefixes:"}}, {"what": {"value": "bash *"}}]
+)
+def test_a_reach_that_no_form_offers_decides_nothing(choice: dict[str, Any]):
+    heard = parse(chosen(**choice), US)
+
+    assert isinstance(heard, Ignore)
+    assert heard.tell
 
 
 def test_an_unknown_button_is_answered():

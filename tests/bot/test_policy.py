@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from bot import check
 from bot.__main__ import main
 from bot.policy import PolicyKeeper, default_path
-from bot.settings import guarded
+from bot.settings import InForce, adjusted, guarded
 from harness_core.errors import ConfigError
 from harness_core.guards import guards_from
 from harness_core.interceptors.watchdog import Watchdog
+from harness_core.policy_file import parse_policy
 from harness_core.steps import Policy
 
 DENY = '[[rule]]\neffect = "deny"\ntool = "bash"\npattern = "git push *"\nwhy = "by hand"\n'
@@ -161,3 +163,22 @@ def test_a_policy_that_cannot_be_used_ends_the_command_with_what_is_wrong(
 
     assert main(["config"], {"HARNESS_POLICY": str(path)}) == 2
     assert "rule 1, line 1: `tool` is missing" in capsys.readouterr().err
+
+
+def test_a_sub_agent_goes_by_the_rules_of_its_thread() -> None:
+    file = parse_policy(DENY.replace("why", 'channel = "C1"\nwhy'))
+
+    def rules_of(session_id: str) -> list[str]:
+        return [str(rule) for rule in adjusted(Policy(), session_id, InForce(), file, 0.0).gate.rules]
+
+    assert rules_of("slack:T1:C1:1.1") == rules_of("slack:T1:C1:1.1/r1-1-1") == ["deny bash git push *"]
+    assert rules_of("slack:T1:C2:1.1") == rules_of("elsewhere") == []
+
+
+def test_the_check_says_whether_the_file_can_be_used(tmp_path: Path) -> None:
+    good, bad = written(tmp_path / "p.toml", DENY + ALLOW), written(tmp_path / "q.toml", "[[rule]]\n")
+
+    assert str(check.policy(good)) == f"ok    policy file {good}: 2 rules"
+    assert str(check.policy(bad)).startswith("FIX   the policy file cannot be used")
+    assert "`effect` is missing" in check.policy(bad).advice
+    assert check.policy(None).advice == ""
