@@ -176,7 +176,10 @@ class Policies:
         hooks = in_order(load_hooks(settings.hooks) if settings.hooks else ())
         options = HarnessOptions()
         self.base = Policy(
-            Gate(tools, hooks=hooks, home=HOME), max_steps=options.max_steps, model_attempts=options.model_retries
+            Gate(tools, hooks=hooks, home=HOME),
+            max_steps=options.max_steps,
+            max_seconds=options.max_seconds,
+            model_attempts=options.model_retries,
         )
         self._workspace, self._own = settings.workspace, own_workspace(settings.data)
         self.now = time.time()

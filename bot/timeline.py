@@ -21,6 +21,7 @@ from harness_core.events import (
     ModelFailed,
     PromptAmended,
     Prompted,
+    PromptHeard,
     ReasonEnd,
     RuleChanged,
     RunEnd,
@@ -110,6 +111,8 @@ class _Told:
                 yield "the author took a message back"
             case PromptAmended(text=str(text)):
                 yield f"the author changed a message to: {shown_line(text, TEXT)}"
+            case PromptHeard(prompt=prompt, text=text):
+                yield f"the model hears message {prompt} as: {shown_line(text, TEXT)}"
             case RunStart(run_id=run, resumed=False, requested_by=by):
                 yield f"run {run} began, asked for by {_who(by)}"
             case RunStart(run_id=run, attempt=attempt):

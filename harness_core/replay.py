@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, TypeGuard
+from typing import Any, Final
 
-from harness_core.ending import LIMITS, limit_reached
+from harness_core.ending import LIMITS, limit_reached, ruled_by_limits
 from harness_core.events import (
     ContextCompressed,
     Event,
@@ -40,18 +40,18 @@ from harness_core.permissions.judge import Judgement, judge, refusal, says
 from harness_core.react import next_step
 from harness_core.results import UNCHECKED
 from harness_core.session import CallState, Folder, Trace
-from harness_core.steps import End, Policy, Reason, Step
+from harness_core.steps import Begin, Close, Compress, End, Hear, Policy, Reason, Step
 from harness_core.types import ToolCall
-from harness_core.verdicts import Point
+from harness_core.verdicts import FAILED, Point
 
 GATE: Final = "gate"  # the point at which rules, strategies and the default speak
-LIMIT: Final = "limit"  # the point at which a run's own limits speak
+RUN: Final = "run"  # the point at which it is said whether a run goes on
 NOTHING: Final = "nothing"
-_GOES_ON: Final = "the run would have gone on; nothing more of it is recorded"
 
 # What may stand between a model's message and the verdicts on its calls.
 _NOT_JUDGED_YET: Final = (Inspected, Prompted, PromptAmended, RuleChanged, RunStart)
-_BEFORE_A_REQUEST: Final[tuple[Point, ...]] = ("session_start", "user_prompt", "before_model")
+# Rulings of these points are stored before what the step came to, so the step was decided before the first of them.
+_OF_STEPS: Final[tuple[Point, ...]] = ("user_prompt", "before_stop", "model_error", "before_model")
 _OF_CALLS: Final[tuple[Point, ...]] = ("before_tool", "permission_request")
 # Hooks at these points are not asked again: what they were asked about is not on record.
 _NOT_REPLAYED: Final[tuple[Point, ...]] = ("before_compress", "subagent_start", "subagent_end")
@@ -61,10 +61,10 @@ _NOT_REPLAYED: Final[tuple[Point, ...]] = ("before_compress", "subagent_start", 
 class Ruling:
     """One verdict. seq: the fact that it came to, or would have come before.
 
-    point: a hook point, GATE or LIMIT. hook: who ruled: a hook's name, `rule …`, `strategy` or `default`. verdict: of a
-    hook its kind; of the gate allow, ask, deny, or error for a call that cannot work. recorded: what the recording has
-    in its place, "" where it was never decided. differs: the verdict is another one; diverges: and so is the course.
-    suggests: the tool that the hook tells the model to call.
+    point: a hook point, GATE or RUN. hook: who ruled: a hook's name, `rule …`, `strategy`, `default`, or a limit.
+    verdict: of a hook its kind; of the gate allow, ask, deny, or error for a call that cannot work; of the run, go on
+    or end. recorded: what the recording has in its place, "" where it was never decided. differs: the verdict is
+    another one; diverges: and so is the course. suggests: the tool that the hook tells the model to call.
     """
 
     seq: int
@@ -140,6 +140,7 @@ class _Replay:
     calls: dict[str, _Recorded] = field(default_factory=lambda: defaultdict(_Recorded))
     ruled: dict[tuple[str, int, str, str, str], list[HookRuled]] = field(default_factory=lambda: defaultdict(list))
     denied: set[str] = field(default_factory=set)  # calls that this policy would never let run
+    heard: set[int] = field(default_factory=set)  # prompts that hooks were asked about
 
     def __post_init__(self) -> None:
         for fact in self.facts:
@@ -166,75 +167,75 @@ class _Replay:
 
     def rulings(self) -> Iterator[Ruling]:
         """All of them, those of one fact together."""
-        folder, sessions = Folder(), 0
-        judging = asked = False
+        folder = Folder()
+        judging = decided = False
         for fact in self.facts:
-            if (fact.seq or 0) < self.since:
-                sessions += isinstance(fact, RunStart) and not fact.resumed
-                folder.add(fact)
-                continue
-            if judging and not isinstance(fact, _NOT_JUDGED_YET):
-                judging = False
-                yield from self._batch(_at(folder, fact), fact)
-            if not asked and _asks(fact):
-                asked = True
-                yield from self._request(_at(folder, fact), fact, first=sessions == 1)
-            yield from self._about(folder, fact)
-            sessions += isinstance(fact, RunStart) and not fact.resumed
-            judging = judging or (isinstance(fact, ReasonEnd) and bool(fact.calls))
-            asked = asked and not isinstance(fact, ReasonEnd | ModelFailed | RunEnd)
+            if (fact.seq or 0) >= self.since:
+                if judging and not isinstance(fact, _NOT_JUDGED_YET):
+                    judging = False
+                    yield from self._batch(_at(folder, fact), fact)
+                if not decided and _comes_of_a_step(fact):
+                    trace = _at(folder, fact)
+                    decided = not trace.batch
+                    yield from self._step(trace, fact, self._outcome(fact))
+                yield from self._about(folder, fact)
+                judging = judging or (isinstance(fact, ReasonEnd) and bool(fact.calls))
+                decided = decided and not isinstance(fact, _OUTCOMES)
+            if isinstance(fact, PromptAmended):
+                self.heard -= {f.seq or 0 for f in self.facts if isinstance(f, Prompted) and f.ref == fact.ref}
             folder.add(fact)
-        if judging and self.facts:
+        if judging:
             yield from self._batch(_at(folder, self.facts[-1]), self.facts[-1])
         yield from self._left_over()
 
-    def _request(self, trace: Trace, fact: Event, *, first: bool) -> Iterator[Ruling]:
-        """Before the model is asked: what hooks say of prompts and of the request, and whether a limit is reached."""
-        if first and trace.inbox:
-            yield from self._hooks("session_start", trace, fact, trace.inbox[0])
-        for prompt in (p for p in trace.inbox if p.seq not in trace.heard):
-            yield from self._hooks("user_prompt", trace, fact, prompt)
-        yield from self._hooks("before_model", trace, fact)
+    def _outcome(self, fact: Event) -> Event:
+        """The fact that the step came to whose first trace on record this is."""
+        rest = (later for later in self.facts if (later.seq or 0) >= (fact.seq or 0))
+        return next((later for later in rest if isinstance(later, _OUTCOMES)), fact)
+
+    def _step(self, trace: Trace, fact: Event, outcome: Event) -> Iterator[Ruling]:
+        """What the policy would have had the run do where the recording begins it, asks the model, or ends it."""
+        if trace.batch:  # it goes on with its calls, unless its time is over; people and the clock are no policy
+            limit = limit_reached(trace.run, self.policy, fact.at) if trace.run and not trace.pending else None
+            if limit and trace.run and limit.limit == "seconds" and isinstance(fact, HookRuled):
+                yield from self._compared(trace, fact, (ruled_by_limits(limit, trace.run),))
+            return
+        trace = replace(trace, heard=(*trace.heard, *self.heard))
         step = next_step(trace, self.policy, fact.at)
-        if _ends(step) and trace.run and isinstance(fact, ReasonEnd | ModelFailed) and not fact.limit:
-            limit = step.limit or (step.status if isinstance(step, End) else "")
-            answer = step.answer if isinstance(step, End) else step.rulings[-1].payload["answer"]
-            yield self._ruling(fact, trace, LIMIT, limit, "End", answer, diverges=True)
+        if isinstance(step, Begin | Hear):
+            self.heard |= {prompt.seq or 0 for prompt in trace.inbox}
+            told = [f for f in step.facts if isinstance(f, HookRuled)]
+            yield from self._compared(trace, fact, told, run_id=fact.run_id)
+        if isinstance(step, Hear):
+            step = next_step(replace(trace, heard=tuple(self.heard)), self.policy, fact.at)
+        if isinstance(step, Reason | Compress | Close | End):
+            yield from self._compared(trace, fact, _on_record(step, outcome))
+        if other := _another_course(step, outcome):
+            verdict, hook, why = other
+            yield self._ruling(fact, trace, RUN, hook, verdict, why, recorded=_course(outcome), diverges=True)
 
     def _about(self, folder: Folder, fact: Event) -> Iterator[Ruling]:
         """What is asked about the fact itself, before it is stored."""
         match fact:
             case ReasonEnd():
                 yield from self._hooks("after_model", _at(folder, fact), fact, fact)
-            case ModelFailed():
-                yield from self._hooks("model_error", _at(folder, fact), fact, fact)
             case ContextCompressed():
                 yield from self._hooks("after_compress", _at(folder, fact), fact, fact)
+            case RunEnd():
+                yield from self._hooks("run_end", _at(folder, fact), fact, fact)
             case ToolCallStart(call=call):
                 yield from self._started(_at(folder, fact), fact, replace(call, args=fact.effective))
-            case ToolCallEnd(call_uuid=uuid):
+            case ToolCallEnd(call_uuid=uuid, outcome="ok" | "error"):
                 trace = _at(folder, fact)
-                if state := trace.of(uuid):
-                    yield from self._hooks("after_tool", trace, fact, state.call, fact)
-            case HookRuled(hook=hook, payload=payload) if hook == LIMITS:
-                yield from self._limited(_at(folder, fact), fact, str(payload.get("limit", "")))
-            case RunEnd():
-                yield from self._ended(_at(folder, fact), fact)
-
-    def _ended(self, trace: Trace, fact: RunEnd) -> Iterator[Ruling]:
-        if fact.status == "completed" and trace.run:
-            yield from self._hooks("before_stop", trace, fact, fact.answer)
-        elif fact.status == "limited" and not _ends(next_step(trace, self.policy, fact.at)):
-            yield self._ruling(fact, trace, LIMIT, fact.limit, "go on", _GOES_ON, recorded="End", diverges=True)
-        yield from self._hooks("run_end", trace, fact, fact)
-
-    def _limited(self, trace: Trace, fact: HookRuled, limit: str) -> Iterator[Ruling]:
-        if trace.run and limit_reached(trace.run, self.policy, fact.at) is None:
-            yield self._ruling(fact, trace, LIMIT, limit, "go on", _GOES_ON, recorded="End", diverges=True)
+                if (state := trace.of(uuid)) and state.started:
+                    call = replace(state.call, args=state.started.effective)
+                    yield from self._hooks("after_tool", trace, fact, call, fact)
 
     # -- calls ---------------------------------------------------------------------------------------------------------
 
     def _batch(self, trace: Trace, fact: Event) -> Iterator[Ruling]:
+        if trace.run and trace.run.last and trace.run.last.limit:
+            return  # the last message of a run at its limit: its calls are carried out by nobody
         for state in trace.batch:
             recorded = self.calls[state.call.call_uuid]
             verdict, said = _judged(self.policy, trace, state)
@@ -262,12 +263,18 @@ class _Replay:
         yield from self._compared(trace, fact, run_point(point, self.policy.gate.hooks, trace, *about).rulings)
 
     def _compared(
-        self, trace: Trace, fact: Event, rulings: Iterable[HookRuled], call: ToolCall | None = None
+        self,
+        trace: Trace,
+        fact: Event,
+        rulings: Iterable[HookRuled],
+        call: ToolCall | None = None,
+        run_id: str = "",
     ) -> Iterator[Ruling]:
         """Rulings of hooks beside those on record. On calls it is the gate's verdict that makes a difference."""
         for ruling in rulings:
-            same = self.ruled[_key(replace(ruling, run_id=trace.run.run_id if trace.run else ""))]
-            recorded = same.pop(0).verdict if same else NOTHING
+            same = self.ruled[_key(replace(ruling, run_id=run_id or (trace.run.run_id if trace.run else "")))]
+            decided = call is None or bool(self.calls[call.call_uuid].verdict)
+            recorded = same.pop(0).verdict if same else NOTHING if decided else ""
             differs = recorded != ruling.verdict and ruling.verdict != "Observe" and ruling.point not in _OF_CALLS
             yield self._ruling(
                 fact, trace, ruling.point, ruling.hook, ruling.verdict, ruling.reason, call=call, recorded=recorded,
@@ -277,12 +284,7 @@ class _Replay:
     def _left_over(self) -> Iterator[Ruling]:
         """What hooks ruled in the recording, and would not under this policy."""
         for fact in (fact for same in self.ruled.values() for fact in same):
-            if (
-                fact.point in _NOT_REPLAYED
-                or fact.hook == LIMITS
-                or fact.verdict == "Observe"
-                or (fact.seq or 0) < self.since
-            ):
+            if fact.point in _NOT_REPLAYED or fact.verdict in ("Observe", FAILED) or (fact.seq or 0) < self.since:
                 continue
             yield Ruling(
                 fact.seq or 0, fact.at, fact.run_id, fact.step, fact.point, fact.hook, NOTHING,
@@ -299,21 +301,56 @@ class _Replay:
         )  # fmt: skip
 
 
-def _asks(fact: Event) -> bool:
-    """Whether the engine was about to ask the model when this was stored."""
-    return isinstance(fact, ReasonEnd | ModelFailed) or (
-        isinstance(fact, HookRuled) and fact.point in _BEFORE_A_REQUEST
-    )
+# What a step of a run comes to, but for those of its calls.
+_OUTCOMES: Final = (ReasonEnd, ModelFailed, ContextCompressed, RunEnd, RunStart)
+_BY_POLICY: Final = ("completed", "limited", "failed")  # ends of a run that are no person's doing
+
+
+def _comes_of_a_step(fact: Event) -> bool:
+    """Whether this is the first that is stored of a step: its outcome, or a ruling that was stored before that."""
+    if isinstance(fact, RunStart):
+        return not fact.resumed
+    return isinstance(fact, _OUTCOMES) or (isinstance(fact, HookRuled) and fact.point in _OF_STEPS)
+
+
+def _on_record(step: Reason | Compress | Close | End, outcome: Event) -> list[HookRuled]:
+    """The rulings of a step, as far as they would have been stored with what it came to."""
+    match outcome:
+        case ModelFailed() if not getattr(step, "limit", ""):  # what hooks tell the model is told with the next attempt
+            return []
+        case RunEnd() if outcome.status not in _BY_POLICY and not isinstance(step, End):
+            return []
+        case RunEnd(limit=limit) if limit and getattr(step, "limit", "") == limit:
+            # The recording is of a time when limits had no ruling and no last message.
+            return [ruling for ruling in step.rulings if ruling.hook != LIMITS]
+        case ContextCompressed():
+            return [ruling for ruling in step.rulings if ruling.verdict not in ("Inject", "Continue")]
+        case _:
+            return list(step.rulings)
+
+
+def _course(outcome: Event) -> str:
+    """What the recorded run did."""
+    if isinstance(outcome, RunEnd):
+        return f"end {outcome.status}"
+    return "" if isinstance(outcome, RunStart | HookRuled) else "go on"
+
+
+def _another_course(step: Step, outcome: Event) -> tuple[str, str, str] | None:
+    """(verdict, who, why) where the run would have ended in place of going on, otherwise than it did, or not at all."""
+    recorded = _course(outcome)
+    if isinstance(step, End):
+        mine = f"end {step.status}"
+        return None if recorded in ("", mine) else (mine, step.limit or step.status, step.answer)
+    goes_on = isinstance(step, Reason | Compress) and not getattr(step, "limit", "")
+    if goes_on and isinstance(outcome, RunEnd) and outcome.status in _BY_POLICY:
+        return "go on", outcome.limit or outcome.status, "the run would have gone on; nothing more of it is recorded"
+    return None
 
 
 def _at(folder: Folder, fact: Event) -> Trace:
-    """The trace before this fact, as hooks were shown it."""
+    """The trace before this fact, at its time."""
     return replace(folder.trace(), now=fact.at)
-
-
-def _ends(step: Step) -> TypeGuard[End | Reason]:
-    """Whether this is the end, or the last message before it."""
-    return isinstance(step, End) or (isinstance(step, Reason) and bool(step.limit))
 
 
 def _key(ruling: HookRuled) -> tuple[str, int, str, str, str]:

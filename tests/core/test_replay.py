@@ -152,11 +152,15 @@ def test_the_limit_of_steps_ends_the_run_earlier_or_lets_it_go_on() -> None:
                                            *ran(tool_call("look", uuid=f"l{n}")))]  # fmt: skip
     facts = history(*BEGIN, *steps, RunEnd("limited", "so far", "steps"))
 
-    fewer = [r for r in replay(facts, policy(max_steps=2)) if r.point == "limit"]
-    more = [r for r in replay(facts, policy(max_steps=5)) if r.point == "limit"]
+    fewer = [r for r in replay(facts, policy(max_steps=2)) if r.differs]
+    more = [r for r in replay(facts, policy(max_steps=5)) if r.differs]
 
-    assert [(r.step, r.hook, r.verdict, r.diverges) for r in fewer] == [(2, "steps", "End", True)]
-    assert [(r.step, r.hook, r.verdict, r.diverges) for r in more] == [(3, "steps", "go on", True)]
+    assert [(r.step, r.point, r.hook, r.verdict, r.diverges) for r in fewer[:1]] == [
+        (2, "before_model", "limits", "Stop", True)
+    ]
+    assert [(r.step, r.point, r.hook, r.verdict, r.recorded) for r in more] == [
+        (3, "run", "steps", "go on", "end limited")
+    ]
     assert not [r for r in replay(facts, policy(max_steps=3)) if r.differs]
 
 

@@ -1,0 +1,138 @@
+"""What the engine records, a replay under the same policy says again, verdict by verdict."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from harness_core.engine import HarnessEngine
+from harness_core.errors import ModelError
+from harness_core.guards import guards_from
+from harness_core.handle import HITL
+from harness_core.hitl import Decision, HITLDecision
+from harness_core.hooks import Continue, Deny, Inject, Observe, Rewrite, Stop
+from harness_core.interceptors.finish import Finish
+from harness_core.interceptors.stop_loop import StopLoopInterceptor
+from harness_core.interceptors.terminal import Terminal
+from harness_core.permissions.rule import PermissionRule
+from harness_core.replay import GATE, Ruling, replay
+from harness_core.testing import RecordingTool, ScriptedModel, call
+from tests.engine.harness import Bench, request
+
+GUARDS = guards_from({"lookup": True})
+
+
+class Everywhere:
+    """Says something at every point, so that each is on record."""
+
+    name = "everywhere"
+
+    def session_start(self, trace: Any, prompt: Any) -> Observe:
+        return Observe("begun")
+
+    def user_prompt(self, trace: Any, prompt: Any) -> Rewrite:
+        return Rewrite(prompt.text + "!", "louder")
+
+    def before_model(self, trace: Any) -> Inject | None:
+        return Inject("mind the time") if trace.run.steps == 1 else None
+
+    def after_model(self, trace: Any, said: Any) -> Inject | None:
+        return Inject("well said") if said.calls else None
+
+    def before_tool(self, trace: Any, call: Any) -> Any:
+        return Rewrite({**call.args, "n": 1}, "one") if call.args.get("n") == 0 else None
+
+    def permission_request(self, trace: Any, call: Any) -> Any:
+        return Deny("never nine", suggests="look") if call.args.get("n") == 9 else None
+
+    def after_tool(self, trace: Any, call: Any, result: Any) -> Inject | None:
+        return Inject("noted") if call.name == "change" else None
+
+    def model_error(self, trace: Any, failed: Any) -> Stop | None:
+        return Stop("The model is away.", "") if len(trace.run.failures) > 2 else None
+
+    def before_stop(self, trace: Any, answer: str) -> Continue | None:
+        return Continue("Say more.") if answer == "done" else None
+
+    def run_end(self, trace: Any, end: Any) -> Observe:
+        return Observe(end.status)
+
+
+def away(_: Any) -> Exception:
+    return ModelError("server", "busy")
+
+
+SCENARIOS: dict[str, tuple[list[Any], list[Decision], dict[str, Any]]] = {
+    "reads, and is done": ([call("look"), "done", "really"], [], {}),
+    "asks, and is approved": ([call("change", n=2), "fine"], [HITLDecision.approve()], {}),
+    "asks, and is edited": (
+        [call("change", n=2), "fine"], [HITLDecision.approve(modified_args={"n": 3})], {},
+    ),
+    "asks, and is rejected": ([call("change", n=2), "fine"], [HITLDecision.reject("no", end=True)], {}),
+    "several, one refused": (
+        [[call("look"), call("change", n=0), call("change", n=9)], "fine"], [HITLDecision.approve()], {},
+    ),
+    "at the limit of steps": ([call("look", n=n) for n in range(5)], [], {"max_steps": 3}),
+    "goes round in circles": ([call("look", n=1)] * 9, [], {"interceptors": [StopLoopInterceptor(), *GUARDS]}),
+    "ends with empty hands": (["", "", "fine"], [], {"interceptors": [Finish()]}),
+    "after the end": (
+        [call("look"), call("look", n=2), "fine"], [], {"interceptors": [Terminal(("look",))]},
+    ),
+    "a rule refuses": ([call("change", n=4), "fine"], [], {"rules": [PermissionRule.deny("change")]}),
+    "the model fails for good": ([away], [], {}),
+    "no such tool": ([call("gone"), "fine"], [], {}),
+    "nobody can be asked": ([call("change", n=4), "fine"], [], {"hitl_enabled": False}),
+}  # fmt: skip
+
+
+async def recorded(bench: Bench, script: list[Any], decisions: list[Decision], **options: Any) -> HarnessEngine:
+    bench.clock.auto = True
+    options.setdefault("interceptors", [Everywhere(), *GUARDS])
+    tools = [RecordingTool("look", read_only=True), RecordingTool("change")]
+    engine = bench.engine(ScriptedModel(*script, then="fine"), tools, **options)
+    session = await engine.session("s")
+    await request(engine, "go")
+    for decision in decisions:
+        await HITL.submit(session, await HITL.get_pending_task(session), decision, by="U2")
+        await request(engine)
+    await request(engine, "and then?")
+    return engine
+
+
+async def replayed(bench: Bench, engine: HarnessEngine) -> tuple[Ruling, ...]:
+    return replay(await bench.store.read("s"), await engine.policy("s"))
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+async def test_under_the_same_policy_every_verdict_is_the_recorded_one(bench: Bench, scenario: str) -> None:
+    script, decisions, options = SCENARIOS[scenario]
+    engine = await recorded(bench, script, decisions, **options)
+
+    said = await replayed(bench, engine)
+
+    assert said
+    assert [(r.seq, r.point, r.hook, r.verdict, r.recorded, r.reason) for r in said if r.differs or r.diverges] == []
+
+
+async def test_every_point_is_asked_again(bench: Bench) -> None:
+    engine = await recorded(bench, [call("look"), call("change", n=9), "done", "more"], [])
+
+    points = {r.point for r in await replayed(bench, engine) if r.hook == "everywhere" and r.point != GATE}
+
+    assert points == {
+        "session_start", "user_prompt", "before_model", "after_model", "permission_request", "before_stop", "run_end",
+    }  # fmt: skip
+
+
+async def test_without_its_hooks_the_session_would_have_gone_another_way(bench: Bench) -> None:
+    engine = await recorded(bench, [call("look"), "done", "more"], [])
+    bare = bench.engine(ScriptedModel(), [RecordingTool("look", read_only=True)])
+
+    said = replay(await bench.store.read("s"), await bare.policy("s"))
+
+    gone = [(r.hook, r.point, r.recorded) for r in said if r.verdict == "nothing"]
+    assert ("everywhere", "user_prompt", "Rewrite") in gone
+    assert ("everywhere", "before_stop", "Continue") in gone
+    assert next(r for r in said if r.diverges).point == "user_prompt"
+    assert engine is not bare
