@@ -27,8 +27,8 @@ from bot.ids import thread_of
 from bot.policy import PolicyKeeper
 from harness_core.errors import StoreError
 from harness_core.events import Event
-from harness_core.guards import Limits
-from harness_core.hooks import in_order
+from harness_core.guards import Limits, StopLoop
+from harness_core.hooks import in_order, name_of
 from harness_core.permissions.rule import PermissionRule
 from harness_core.policy_file import PolicyFile
 from harness_core.ports import Clock, SessionStore
@@ -170,11 +170,15 @@ class SettingsBook:
 
 
 def guarded(policy: Policy, guards: Sequence[Any]) -> Policy:
-    """The policy with these guards among its hooks, and within their limits."""
+    """The policy with these guards among its hooks, and within their limits. The loop detector is the guards' own, or
+    none where it was switched off.
+    """
     limits = next((one for one in guards if isinstance(one, Limits)), Limits())
+    hooks = [one.interceptor if isinstance(one, StopLoop) else one for one in guards]
+    hooks += [one for one in policy.gate.hooks if name_of(one) != StopLoop.name]
     return replace(
         policy,
-        gate=replace(policy.gate, hooks=in_order((*guards, *policy.gate.hooks))),
+        gate=replace(policy.gate, hooks=in_order(hooks)),
         max_steps=limits.steps or policy.max_steps,
         max_seconds=limits.seconds or policy.max_seconds,
         digest=digest(repr((policy.digest, guards))),

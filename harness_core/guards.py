@@ -14,11 +14,12 @@ from harness_core.interceptors.caps import Caps
 from harness_core.interceptors.finish import Finish
 from harness_core.interceptors.limits import Limits as Limits
 from harness_core.interceptors.lookup import Lookup
+from harness_core.interceptors.looping import StopLoop as StopLoop
 from harness_core.interceptors.refused import Refused
 from harness_core.interceptors.terminal import Terminal
 from harness_core.interceptors.watchdog import Watchdog
 
-GUARDS: Final[tuple[type[Any], ...]] = (Terminal, Finish, Watchdog, Limits, Budget, Caps, Refused, Lookup)
+GUARDS: Final[tuple[type[Any], ...]] = (Terminal, Finish, Watchdog, Limits, Budget, Caps, Refused, StopLoop, Lookup)
 OFF: Final = frozenset({Lookup.name})  # unless the table speaks of it
 
 _OF_TOOLS: Final = frozenset({"tools", "requires", "per_run", "first"})  # settings that hold names of tools

@@ -13,7 +13,10 @@ from bot.policy import PolicyKeeper, default_path
 from bot.settings import InForce, adjusted, guarded
 from harness_core.errors import ConfigError
 from harness_core.guards import guards_from
+from harness_core.hooks import name_of
+from harness_core.interceptors.stop_loop import StopLoopInterceptor
 from harness_core.interceptors.watchdog import Watchdog
+from harness_core.permissions.judge import Gate
 from harness_core.policy_file import parse_policy
 from harness_core.steps import Policy
 
@@ -97,6 +100,7 @@ def test_guards_come_from_the_file_and_a_changed_table_counts_without_a_restart(
         "budget",
         "caps",
         "refused",
+        "stop_loop",
     ]
 
 
@@ -106,6 +110,18 @@ def test_limits_of_the_file_go_before_those_of_the_engine() -> None:
     assert guarded(given, left).max_steps == 20
     longer = guarded(given, guards_from({"limits": {"steps": 40, "seconds": 600}}))
     assert (longer.max_steps, longer.max_seconds) == (40, 600.0)
+
+
+def test_the_loop_detector_is_the_one_of_the_guards() -> None:
+    given = Policy(gate=Gate(hooks=(StopLoopInterceptor(),)))
+
+    (tuned,) = [
+        h for h in guarded(given, guards_from({"stop_loop": {"max_repeat": 5}})).gate.hooks if hasattr(h, "window")
+    ]
+    off = guarded(given, guards_from({"stop_loop": False})).gate.hooks
+
+    assert tuned.max_repeat == 5
+    assert "stop_loop" not in [name_of(hook) for hook in off]
 
 
 def test_a_policy_has_another_digest_under_other_guards() -> None:

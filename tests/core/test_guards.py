@@ -20,6 +20,7 @@ from harness_core.interceptors.caps import Caps
 from harness_core.interceptors.finish import Finish, promises
 from harness_core.interceptors.limits import Limits
 from harness_core.interceptors.lookup import Lookup
+from harness_core.interceptors.looping import StopLoop
 from harness_core.interceptors.refused import Refused
 from harness_core.interceptors.terminal import Terminal
 from harness_core.interceptors.watchdog import Watchdog
@@ -385,7 +386,7 @@ def names(table: Mapping[str, object]) -> list[str]:
 
 def test_without_a_table_all_guards_but_the_example_stand_with_their_defaults() -> None:
     assert names({}) == [guard.name for guard in GUARDS if guard.name not in OFF]
-    assert guards_from({}) == (Terminal(), Finish(), Watchdog(), Limits(), Budget(), Caps(), Refused())
+    assert guards_from({}) == (Terminal(), Finish(), Watchdog(), Limits(), Budget(), Caps(), Refused(), StopLoop())
     assert {"lookup"} == OFF
 
 
@@ -396,6 +397,7 @@ def test_a_guard_is_switched_off_on_or_tuned() -> None:
         lookup = true
         finish.nudges = 1
         limits.seconds = 900
+        stop_loop = { max_repeat = 4, often = [] }
         terminal.tools = ["order", "summary"]
         [guards.budget]
         run_tokens = 200_000
@@ -411,6 +413,7 @@ def test_a_guard_is_switched_off_on_or_tuned() -> None:
         Budget(run_tokens=200_000, thread_cost=5.0),
         Caps({"webfetch": 10}),
         Refused(),
+        StopLoop(max_repeat=4, often=()),
         Lookup(),
     )
 
@@ -425,6 +428,7 @@ def test_one_error_names_all_that_is_wrong_and_where() -> None:
         refused.nudge_after = 0
         budget = { run_cost = true, warn_at = 1.5, run_tokens = 0.5, thread_cost = nan }
         caps.per_run = { bash = -1, bsh = 3 }
+        stop_loop = { often = [4], window = 65 }
     """)
 
     with pytest.raises(ConfigError) as caught:
@@ -445,10 +449,17 @@ def test_one_error_names_all_that_is_wrong_and_where() -> None:
         "- guards.budget.run_tokens must be a whole number, not 0.5",
         "- guards.budget.thread_cost must be a finite number, not nan",
         "- guards.caps.per_run.bash must be greater than or equal to 0, not -1",
+        "- guards.stop_loop.window must be less than or equal to 64, not 65",
         "- guards.caps.per_run: there is no tool 'bsh'",
     ):
         assert any(line.startswith(start) for line in lines), (start, lines)
-    assert len(lines) == 14
+    assert len(lines) == 15
+
+
+def test_a_share_of_calls_needs_both_numbers() -> None:
+    assert StopLoop(often=()).interceptor.often is None
+    with pytest.raises(ConfigError, match="two numbers"):
+        guards_from({"stop_loop": {"often": [4]}})
 
 
 def test_a_price_for_one_direction_alone_is_an_error() -> None:
@@ -487,6 +498,7 @@ def test_every_guard_declares_its_class_and_only_what_guesses_can_be_escaped() -
         "budget": "budget",
         "caps": "budget",
         "refused": "repetition",
+        "stop_loop": "repetition",
         "lookup": "drift",
     }
 
