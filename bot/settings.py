@@ -25,10 +25,11 @@ from bot.facts import (
 )
 from bot.ids import thread_of
 from bot.policy import PolicyKeeper
+from harness_core import StopLoopInterceptor
 from harness_core.errors import StoreError
 from harness_core.events import Event
 from harness_core.guards import Limits, StopLoop
-from harness_core.hooks import in_order, name_of
+from harness_core.hooks import in_order
 from harness_core.permissions.rule import PermissionRule
 from harness_core.policy_file import PolicyFile
 from harness_core.ports import Clock, SessionStore
@@ -175,7 +176,7 @@ def guarded(policy: Policy, guards: Sequence[Any]) -> Policy:
     """
     limits = next((one for one in guards if isinstance(one, Limits)), Limits())
     hooks = [one.interceptor if isinstance(one, StopLoop) else one for one in guards]
-    hooks += [one for one in policy.gate.hooks if name_of(one) != StopLoop.name]
+    hooks += [one for one in policy.gate.hooks if not isinstance(one, StopLoopInterceptor)]
     return replace(
         policy,
         gate=replace(policy.gate, hooks=in_order(hooks)),

@@ -37,9 +37,10 @@ class Caps:
             return None
         if limit == 0:
             return Deny(f"{call.name} is not to be used here. Go on without it, or say what you would need it for.")
+        times = "once" if limit == 1 else f"{limit} times"
         return Deny(
-            f"{call.name} may be called {limit} times in one run, and has been. Go on with what you have, or finish "
-            "and say what is missing."
+            f"{call.name} may be called {times} in one run, and has been. Go on with what you have, or finish and say "
+            "what is missing."
         )
 
 

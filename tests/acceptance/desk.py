@@ -40,12 +40,19 @@ class Desk:
         admins: frozenset[str] = frozenset(),
         approvers: frozenset[str] = frozenset(),
         policy: Path | None = None,
+        hooks: Path | None = None,
         grace: float = 0.0,
         **parts: Any,
     ) -> None:
         self._parts = Parts(model=model, tools=[*tools, "hitl"], **parts)
         self._settings = Settings(
-            data=folder, local_port=0, admins=admins, approvers=approvers, policy=policy, grace=grace
+            data=folder,
+            local_port=0,
+            admins=admins,
+            approvers=approvers,
+            policy=policy,
+            hooks=str(hooks or ""),
+            grace=grace,
         )
         self.local = self._workplace()
 

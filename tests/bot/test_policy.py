@@ -13,7 +13,6 @@ from bot.policy import PolicyKeeper, default_path
 from bot.settings import InForce, adjusted, guarded
 from harness_core.errors import ConfigError
 from harness_core.guards import guards_from
-from harness_core.hooks import name_of
 from harness_core.interceptors.stop_loop import StopLoopInterceptor
 from harness_core.interceptors.watchdog import Watchdog
 from harness_core.permissions.judge import Gate
@@ -92,7 +91,9 @@ def test_guards_come_from_the_file_and_a_changed_table_counts_without_a_restart(
     keeper.look()
 
     assert Watchdog(nudge_after=3) in keeper.guards
-    assert [guard.name for guard in guarded(Policy(), keeper.guards).gate.hooks] == [
+    *hooks, detector = guarded(Policy(), keeper.guards).gate.hooks
+    assert isinstance(detector, StopLoopInterceptor)
+    assert [guard.name for guard in hooks] == [
         "terminal",
         "finish",
         "watchdog",
@@ -100,7 +101,6 @@ def test_guards_come_from_the_file_and_a_changed_table_counts_without_a_restart(
         "budget",
         "caps",
         "refused",
-        "stop_loop",
     ]
 
 
@@ -115,13 +115,12 @@ def test_limits_of_the_file_go_before_those_of_the_engine() -> None:
 def test_the_loop_detector_is_the_one_of_the_guards() -> None:
     given = Policy(gate=Gate(hooks=(StopLoopInterceptor(),)))
 
-    (tuned,) = [
-        h for h in guarded(given, guards_from({"stop_loop": {"max_repeat": 5}})).gate.hooks if hasattr(h, "window")
-    ]
-    off = guarded(given, guards_from({"stop_loop": False})).gate.hooks
+    def detectors(loop: object) -> list[StopLoopInterceptor]:
+        hooks = guarded(given, guards_from({"stop_loop": loop})).gate.hooks
+        return [one for one in hooks if isinstance(one, StopLoopInterceptor)]
 
-    assert tuned.max_repeat == 5
-    assert "stop_loop" not in [name_of(hook) for hook in off]
+    assert [one.max_repeat for one in detectors({"max_repeat": 5})] == [5]
+    assert detectors(False) == []
 
 
 def test_a_policy_has_another_digest_under_other_guards() -> None:
