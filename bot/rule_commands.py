@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
@@ -24,6 +25,7 @@ from harness_core.permissions.rule import Effect, PermissionRule
 from harness_core.types import Args
 
 MOST_LISTED: Final = 40  # rules that one answer names
+LOOKING: Final = 2.0  # seconds that a tool may look at the world for an answer: Slack waits for three
 _STRONGER: Final[Mapping[Effect, tuple[Effect, ...]]] = {"allow": ("deny", "ask"), "ask": ("deny",), "deny": ()}
 _SCOPES: Final[Mapping[str, RuleScope]] = {"--workspace": "workspace", "--channel": "channel", "--thread": "thread"}
 _NOBODY_YET: Final = "0.0"  # the thread that no message began: what holds in it holds in a new one
@@ -55,9 +57,9 @@ class RuleCommands:
         )
 
     async def add(self, fact: StandingRuleAdded, key: str) -> None:
-        """Put a rule on the record, once for a key, and have all that waits judged again. Raises StoreError."""
+        """Put a rule on the record, once for a key, and have what waits judged again. Raises StoreError."""
         await self._settings.change(fact, key)
-        await self._wake()
+        await self._wake(fact.channel)
 
     def _fact(self, asked: RuleAsked, command: Configure) -> StandingRuleAdded:
         until = None if asked.seconds is None else self._engine.clock.now() + asked.seconds
@@ -70,9 +72,14 @@ class RuleCommands:
         same = (one for one in stronger if names(one, rule.tool) and one.pattern in (None, rule.pattern))
         return next((one.id for one in same), "")
 
-    async def _wake(self) -> None:
-        for session_id in await self._engine.store.sessions(f"slack:{self._settings.home}:"):
+    async def _wake(self, channel: str) -> None:
+        """Have the sessions of a channel looked at now, or all of them for EVERYWHERE."""
+        within = self._threads(channel) if channel else f"slack:{self._settings.home}:"
+        for session_id in await self._engine.store.sessions(within):
             self._engine.wake(session_id)
+
+    def _threads(self, channel: str) -> str:
+        return f"slack:{self._settings.home}:{channel}:"
 
     # -- what holds here -----------------------------------------------------------------------------------------------
 
@@ -93,7 +100,7 @@ class RuleCommands:
         ]
 
     async def _of_threads(self, channel: str) -> Mapping[str, Mapping[str, RuleChanged]]:
-        return standing(await self._engine.store.find("RuleChanged", f"slack:{self._settings.home}:{channel}:"))
+        return standing(await self._engine.store.find("RuleChanged", self._threads(channel)))
 
     async def revoke(self, command: Configure, who: Who) -> str:
         """Take a rule back: administrators any, who decides those of threads. Raises StoreError."""
@@ -128,7 +135,7 @@ class RuleCommands:
             return said.revoked(rule, scope, await self.revoke_in_threads(rule.id, channel, by, "/harness revoke"))
         place = EVERYWHERE if scope == "workspace" else channel
         await self._settings.change(StandingRuleRevoked(rule.id, by, place), command.key)
-        await self._wake()
+        await self._wake(place)
         return said.revoked(rule, scope)
 
     async def revoke_in_threads(self, rule_id: str, channel: str, by: str, why: str) -> int:
@@ -160,9 +167,12 @@ class RuleCommands:
             return said.WHY_USAGE
         thread = Thread(self._settings.home, command.origin.channel, _NOBODY_YET)
         try:
-            found = await self._engine.judge(thread.session_id, tool, args)
+            async with asyncio.timeout(LOOKING):
+                found = await self._engine.judge(thread.session_id, tool, args)
         except InvalidArguments as error:
             return said.would_fail(tool, str(error))
+        except TimeoutError:
+            return said.TOO_SLOW
         return said.verdict(tool, found.effect, found.level, found.reason, found.rule)
 
 

@@ -29,6 +29,7 @@ _SPOKE: Final = {
 ACCENT: Final = "The pattern begins with a grave accent, and none ends it."
 NO_RULES: Final = "No rules hold here: what only reads runs, everything else asks."
 RULES: Final = "These rules hold here. Deny goes before ask, ask before allow:"
+TOO_SLOW: Final = "To judge this call its tool has to look at the world, and that took too long. Please try again."
 REVOKE_USAGE: Final = "Type `/harness revoke ID`; `/harness rules` shows the ids."
 WHY_USAGE: Final = (
     "Type `/harness why TOOL ARGUMENTS`, with the arguments as JSON, or a command, a path or an address as it is: "

@@ -162,12 +162,12 @@ class SettingsBook:
             except StoreError:
                 log.exception("the rules in force could not be looked at; the next look tries again")
 
-    async def _standing(self) -> tuple[int, frozenset[object]]:
-        """All that counts anywhere now, and the change that was last, to see whether anything is another."""
+    async def _standing(self) -> frozenset[object]:
+        """Every rule, and whether it counts now: what is another after a change, or when one has expired."""
         now, moment = await self.in_force(), self._clock.now()
-        made = {key for key, one in now.rules.items() if one.until is None or moment < one.until}
-        filed = {(one.channel, one.rule) for one in self.policy.file.rules if one.until is None or moment < one.until}
-        return self._seq, frozenset({*made, *filed})
+        made = ((key, one.at, one.until is None or moment < one.until) for key, one in now.rules.items())
+        filed = ((one, one.until is None or moment < one.until) for one in self.policy.file.rules)
+        return frozenset({*made, *filed})
 
 
 def guarded(policy: Policy, guards: Sequence[Any]) -> Policy:

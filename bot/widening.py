@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Sequence
 from typing import Final
@@ -23,7 +24,9 @@ from harness_core.permissions.rule import PermissionRule
 from harness_core.types import Args, canonical, digest, same
 
 MOST_CALLS: Final = 300  # recorded calls that a wider rule is tried on
-MOST_THREADS: Final = 50  # threads that they are taken from, the newest first: the form has three seconds to open
+MOST_THREADS: Final = 50  # threads that they are taken from, the newest first
+SECONDS: Final = 1.5  # that this may take: the form has three to open
+AT_ONCE: Final = 20  # calls that are tried without a pause
 LINE: Final = 150  # characters of a call that is shown as an example
 
 
@@ -37,17 +40,27 @@ class Widening:
         """What the form offers to this person, and what it would have let run so far; None for nothing more."""
         if approvers.may_administer(who.person, who.place, who.access):
             return None
+        until = self._engine.clock.monotonic() + SECONDS
         prefixes = await self._prefixes(thread, task)
-        calls = await self._recorded(thread, task.tool_name)
-        matched = would_run(prefixes, task.tool_name, calls, await self._elsewhere(thread)) if prefixes else ()
-        counted = Counter(_line(args) for args in matched)
-        return Wider(
-            prefixes,
-            _name(prefixes),
-            len(calls),
-            sum(same(args, task.args) for args in calls),
-            tuple(counted.most_common()),
-        )
+        calls = await self._recorded(thread, task.tool_name, until)
+        tried, begin = await self._tried(thread, task.tool_name, prefixes, calls, until)
+        exactly = sum(same(args, task.args) for args in calls[:tried])
+        return Wider(prefixes, _name(prefixes), tried, exactly, tuple(begin.most_common()))
+
+    async def _tried(
+        self, thread: Thread, tool: str, prefixes: Sequence[PermissionRule], calls: Sequence[Args], until: float
+    ) -> tuple[int, Counter[str]]:
+        """How many of the calls were tried while there was time, and which the prefixes would have let run."""
+        gate = (await self._engine.policy(thread.session_id)).gate
+        world = World(gate.workspace, gate.home)  # nobody looks again where the paths of the past led
+        begin: Counter[str] = Counter()
+        for place, args in enumerate(calls):
+            if place % AT_ONCE == 0:
+                await asyncio.sleep(0)  # others get a turn
+                if self._engine.clock.monotonic() > until:
+                    return place, begin
+            begin.update(_line(args) for args in would_run(prefixes, tool, [args], world))
+        return len(calls), begin
 
     async def chosen(self, thread: Thread, task: HITLTask, who: Who, reach: Reach) -> Sequence[PermissionRule] | str:
         """The rules that somebody chose beside the usual one, or why they may not, now that they submit."""
@@ -78,12 +91,7 @@ class Widening:
         gate = (await self._engine.policy(thread.session_id)).gate
         return offered(task.tool_name, task.args, gate.world(state.inspection(task.args) if state else None))
 
-    async def _elsewhere(self, thread: Thread) -> World:
-        """The world of calls of the past: nobody looks again where their paths led."""
-        gate = (await self._engine.policy(thread.session_id)).gate
-        return World(gate.workspace, gate.home)
-
-    async def _recorded(self, thread: Thread, tool: str) -> Sequence[Args]:
+    async def _recorded(self, thread: Thread, tool: str, until: float) -> Sequence[Args]:
         """The calls of a tool that models made in this channel, the newest threads first."""
         found: list[Args] = []
         channel = f"slack:{thread.home}:{thread.channel}:"
@@ -91,7 +99,7 @@ class Widening:
             said = (fact for fact in await self._engine.store.read(session_id) if isinstance(fact, ReasonEnd))
             calls = [call.args for fact in said for call in fact.calls if call.name == tool and not call.problem]
             found += reversed(calls)
-            if len(found) >= MOST_CALLS:
+            if len(found) >= MOST_CALLS or self._engine.clock.monotonic() > until:
                 break
         return found[:MOST_CALLS]
 
