@@ -7,6 +7,7 @@ from pathlib import Path
 
 from bot.local import people
 from harness_core.events import RunEnd, RunStart
+from harness_core.handle import HITL
 from harness_core.options import HarnessOptions
 from harness_core.permissions.rule import PermissionRule
 from harness_core.steps import Expiry
@@ -83,6 +84,23 @@ async def test_a_rule_made_on_one_card_releases_the_cards_that_it_covers(tmp_pat
         await desk.click(other, "approve")
         await desk.answer(ts, "done")
         assert change.runs == [{"n": 1}, {"n": 1}, {"n": 2}]
+
+
+async def test_what_was_decided_elsewhere_than_in_slack_is_told_in_the_thread(tmp_path: Path) -> None:
+    change = RecordingTool("change")
+    async with Desk(tmp_path, ScriptedModel(call("change", n=1), "done"), [change]) as desk:
+        ts = await desk.ask("change it")
+        card = await desk.card(ts)
+        session = await desk.bot.engine.session(desk.session(ts))
+
+        await HITL.approve(session, await HITL.get_pending_task(session), by="the night shift")
+
+        await desk.answer(ts, "done")
+        decided = await desk.card(ts, showing="Approved by the night shift")
+        assert buttons(decided) == []
+        assert change.runs == [{"n": 1}]
+        await desk.click(card, "reject", force=True)
+        await desk.told(people.ADA, "has decided this already, or it is over")
 
 
 async def test_a_deny_that_comes_meanwhile_closes_the_card(tmp_path: Path) -> None:
