@@ -11,17 +11,14 @@ the model had said the same all the same.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from harness_core.ending import LIMITS, limit_reached, ruled_by_limits
 from harness_core.events import (
     ContextCompressed,
     Event,
-    HITLPending,
-    HITLSubmitted,
     HookRuled,
     Inspected,
     ModelFailed,
@@ -34,19 +31,17 @@ from harness_core.events import (
     ToolCallEnd,
     ToolCallStart,
 )
-from harness_core.hitl import Approve, HITLTask
 from harness_core.hooks import run_point
 from harness_core.permissions.judge import Judgement, judge, refusal, says
 from harness_core.react import next_step
+from harness_core.recording import GATE as GATE
+from harness_core.recording import NOTHING, OUTCOMES, RUN, Recording
+from harness_core.recording import Ruling as Ruling
 from harness_core.results import UNCHECKED
 from harness_core.session import CallState, Folder, Trace
 from harness_core.steps import Begin, Close, Compress, End, Hear, Policy, Reason, Step
 from harness_core.types import ToolCall
 from harness_core.verdicts import FAILED, Point
-
-GATE: Final = "gate"  # the point at which rules, strategies and the default speak
-RUN: Final = "run"  # the point at which it is said whether a run goes on
-NOTHING: Final = "nothing"
 
 # What may stand between a model's message and the verdicts on its calls.
 _NOT_JUDGED_YET: Final = (Inspected, Prompted, PromptAmended, RuleChanged, RunStart)
@@ -55,36 +50,6 @@ _OF_STEPS: Final[tuple[Point, ...]] = ("user_prompt", "before_stop", "model_erro
 _OF_CALLS: Final[tuple[Point, ...]] = ("before_tool", "permission_request")
 # Hooks at these points are not asked again: what they were asked about is not on record.
 _NOT_REPLAYED: Final[tuple[Point, ...]] = ("before_compress", "subagent_start", "subagent_end")
-
-
-@dataclass(frozen=True, slots=True)
-class Ruling:
-    """One verdict. seq: the fact that it came to, or would have come before.
-
-    point: a hook point, GATE or RUN. hook: who ruled: a hook's name, `rule …`, `strategy`, `default`, or a limit.
-    verdict: of a hook its kind; of the gate allow, ask, deny, or error for a call that cannot work; of the run, go on
-    or end. recorded: what the recording has in its place, "" where it was never decided. differs: the verdict is
-    another one; diverges: and so is the course. suggests: the tool that the hook tells the model to call.
-    """
-
-    seq: int
-    at: float
-    run_id: str
-    step: int
-    point: str
-    hook: str
-    verdict: str
-    reason: str = ""
-    call: ToolCall | None = None
-    recorded: str = ""
-    diverges: bool = False
-    conditional: bool = False
-    suggests: str = ""
-
-    @property
-    def differs(self) -> bool:
-        """Whether the recording has another verdict here."""
-        return bool(self.recorded) and self.recorded != self.verdict
 
 
 def replay(facts: Sequence[Event], policy: Policy, since: int = 0) -> tuple[Ruling, ...]:
@@ -104,64 +69,14 @@ def verdicts(rulings: Iterable[Ruling]) -> tuple[Ruling, ...]:
     return tuple(ruling for ruling in rulings if ruling.point == GATE)
 
 
-@dataclass
-class _Recorded:
-    """What became of one call."""
-
-    task: HITLTask | None = None
-    submitted: HITLSubmitted | None = None
-    started: ToolCallStart | None = None
-    end: ToolCallEnd | None = None
-
-    @property
-    def verdict(self) -> str:
-        """What the gate said, as far as the facts tell: "" for a call that nobody came to judge."""
-        if self.task:
-            return "ask"
-        if self.started:
-            return "allow"
-        outcome = self.end.outcome if self.end else ""
-        return {"denied": "deny", "error": "error", "rejected": "deny"}.get(outcome, "")
-
-    def same_course(self, verdict: str) -> bool:
-        """Whether the session would have gone on as it did, had the gate said this."""
-        if not self.verdict or verdict == self.verdict:
-            return True
-        decision = self.submitted.decision if self.submitted else None
-        unchanged = isinstance(decision, Approve) and decision.modified_args is None
-        return verdict == "allow" and unchanged
-
-
-@dataclass
 class _Replay:
-    facts: Sequence[Event]
-    policy: Policy
-    since: int = 0
-    calls: dict[str, _Recorded] = field(default_factory=lambda: defaultdict(_Recorded))
-    ruled: dict[tuple[str, int, str, str, str], list[HookRuled]] = field(default_factory=lambda: defaultdict(list))
-    denied: set[str] = field(default_factory=set)  # calls that this policy would never let run
-    heard: set[int] = field(default_factory=set)  # prompts that hooks were asked about
+    """One pass over the facts. Beside the trace it knows only what the engine, too, would have had on record by then."""
 
-    def __post_init__(self) -> None:
-        for fact in self.facts:
-            self._index(fact)
-
-    def _index(self, fact: Event) -> None:
-        match fact:
-            case HITLPending(tasks=tasks):
-                for task in tasks:
-                    if task.kind == "approve":
-                        self.calls[task.call_uuid].task = self.calls[task.call_uuid].task or task
-            case HITLSubmitted(fingerprint=shown):
-                for call in self.calls.values():
-                    if call.task and call.task.fingerprint == shown:
-                        call.submitted = call.submitted or fact
-            case ToolCallStart(call=started):
-                self.calls[started.call_uuid].started = self.calls[started.call_uuid].started or fact
-            case ToolCallEnd(call_uuid=uuid):
-                self.calls[uuid].end = fact
-            case HookRuled():
-                self.ruled[_key(fact)].append(fact)
+    def __init__(self, facts: Sequence[Event], policy: Policy, since: int) -> None:
+        self.facts, self.policy, self.since = facts, policy, since
+        self.recording = Recording(facts)
+        self.denied: set[str] = set()  # calls that this policy would never let run
+        self.heard: set[int] = set()  # prompts that hooks were asked about
 
     # -- fact by fact --------------------------------------------------------------------------------------------------
 
@@ -169,7 +84,7 @@ class _Replay:
         """All of them, those of one fact together."""
         folder = Folder()
         judging = decided = False
-        for fact in self.facts:
+        for place, fact in enumerate(self.facts):
             if (fact.seq or 0) >= self.since:
                 if judging and not isinstance(fact, _NOT_JUDGED_YET):
                     judging = False
@@ -177,21 +92,16 @@ class _Replay:
                 if not decided and _comes_of_a_step(fact):
                     trace = _at(folder, fact)
                     decided = not trace.batch
-                    yield from self._step(trace, fact, self._outcome(fact))
+                    yield from self._step(trace, fact, self.recording.outcome(place))
                 yield from self._about(folder, fact)
                 judging = judging or (isinstance(fact, ReasonEnd) and bool(fact.calls))
-                decided = decided and not isinstance(fact, _OUTCOMES)
+                decided = decided and not isinstance(fact, OUTCOMES)
             if isinstance(fact, PromptAmended):
                 self.heard -= {f.seq or 0 for f in self.facts if isinstance(f, Prompted) and f.ref == fact.ref}
             folder.add(fact)
         if judging:
             yield from self._batch(_at(folder, self.facts[-1]), self.facts[-1])
         yield from self._left_over()
-
-    def _outcome(self, fact: Event) -> Event:
-        """The fact that the step came to whose first trace on record this is."""
-        rest = (later for later in self.facts if (later.seq or 0) >= (fact.seq or 0))
-        return next((later for later in rest if isinstance(later, _OUTCOMES)), fact)
 
     def _step(self, trace: Trace, fact: Event, outcome: Event) -> Iterator[Ruling]:
         """What the policy would have had the run do where the recording begins it, asks the model, or ends it."""
@@ -237,7 +147,7 @@ class _Replay:
         if trace.run and trace.run.last and trace.run.last.limit:
             return  # the last message of a run at its limit: its calls are carried out by nobody
         for state in trace.batch:
-            recorded = self.calls[state.call.call_uuid]
+            recorded = self.recording.calls[state.call.call_uuid]
             verdict, said = _judged(self.policy, trace, state)
             if verdict in ("deny", "error"):
                 self.denied.add(state.call.call_uuid)
@@ -272,9 +182,9 @@ class _Replay:
     ) -> Iterator[Ruling]:
         """Rulings of hooks beside those on record. On calls it is the gate's verdict that makes a difference."""
         for ruling in rulings:
-            same = self.ruled[_key(replace(ruling, run_id=run_id or (trace.run.run_id if trace.run else "")))]
-            decided = call is None or bool(self.calls[call.call_uuid].verdict)
-            recorded = same.pop(0).verdict if same else NOTHING if decided else ""
+            recorded = self.recording.take(replace(ruling, run_id=run_id or (trace.run.run_id if trace.run else "")))
+            if recorded == NOTHING and call and not self.recording.calls[call.call_uuid].verdict:
+                recorded = ""  # the call was never decided
             differs = recorded != ruling.verdict and ruling.verdict != "Observe" and ruling.point not in _OF_CALLS
             yield self._ruling(
                 fact, trace, ruling.point, ruling.hook, ruling.verdict, ruling.reason, call=call, recorded=recorded,
@@ -283,7 +193,7 @@ class _Replay:
 
     def _left_over(self) -> Iterator[Ruling]:
         """What hooks ruled in the recording, and would not under this policy."""
-        for fact in (fact for same in self.ruled.values() for fact in same):
+        for fact in self.recording.left_over():
             if fact.point in _NOT_REPLAYED or fact.verdict in ("Observe", FAILED) or (fact.seq or 0) < self.since:
                 continue
             yield Ruling(
@@ -301,8 +211,6 @@ class _Replay:
         )  # fmt: skip
 
 
-# What a step of a run comes to, but for those of its calls.
-_OUTCOMES: Final = (ReasonEnd, ModelFailed, ContextCompressed, RunEnd, RunStart)
 _BY_POLICY: Final = ("completed", "limited", "failed")  # ends of a run that are no person's doing
 
 
@@ -310,7 +218,7 @@ def _comes_of_a_step(fact: Event) -> bool:
     """Whether this is the first that is stored of a step: its outcome, or a ruling that was stored before that."""
     if isinstance(fact, RunStart):
         return not fact.resumed
-    return isinstance(fact, _OUTCOMES) or (isinstance(fact, HookRuled) and fact.point in _OF_STEPS)
+    return isinstance(fact, OUTCOMES) or (isinstance(fact, HookRuled) and fact.point in _OF_STEPS)
 
 
 def _on_record(step: Reason | Compress | Close | End, outcome: Event) -> list[HookRuled]:
@@ -351,10 +259,6 @@ def _another_course(step: Step, outcome: Event) -> tuple[str, str, str] | None:
 def _at(folder: Folder, fact: Event) -> Trace:
     """The trace before this fact, at its time."""
     return replace(folder.trace(), now=fact.at)
-
-
-def _key(ruling: HookRuled) -> tuple[str, int, str, str, str]:
-    return ruling.run_id, ruling.step, ruling.point, ruling.hook, ruling.call_uuid
 
 
 def _judged(policy: Policy, trace: Trace, state: CallState) -> tuple[str, Judgement]:

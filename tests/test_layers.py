@@ -74,7 +74,7 @@ FLOORS: Final = (
     ),
     Floor("core: protocols", "harness_core.ports"),
     Floor("core: rules that stand in each other's way", "harness_core.conflicts", pure=True),
-    Floor("core: what would have come next", "harness_core.replay", pure=True),
+    Floor("core: what would have come next", "harness_core.replay harness_core.recording", pure=True),
     Floor("core: what next", "harness_core.react", pure=True),
     Floor("core: what next before the model is asked", "harness_core.reasoning", pure=True),
     Floor("core: what next at a limit", "harness_core.ending", pure=True),
