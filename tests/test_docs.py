@@ -141,3 +141,11 @@ def test_every_tool_that_writes_has_a_stance() -> None:
         reads = name in ("read", "ls", "glob", "grep", "todo")
         assert tool.read_only(args) == reads
         assert tool.repeatable(args) == (reads or name == "webfetch")
+
+
+def test_every_link_leads_somewhere() -> None:
+    headings = [line.lstrip("#").strip().lower() for line in README.splitlines() if re.match("#+ ", line)]
+    anchors = {"#" + re.sub(r"[^\w -]", "", heading).replace(" ", "-") for heading in headings}
+    links = [link for link in re.findall(r"\]\(([^)\s]+)\)", README) if not link.startswith("http")]
+    assert len(links) > 10
+    assert [link for link in links if link not in anchors and not (ROOT / link).exists()] == []
