@@ -75,6 +75,9 @@ def main(argv: Sequence[str] | None = None, env: Mapping[str, str] | None = None
         where = settings.slack.api_url if settings.slack else "the local workspace"
         print(mask(f"{error} (at {where}). `harness-bot check` says what to do."), file=sys.stderr)
         return 1
+    except BrokenPipeError:  # whoever reads our output, `head` say, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is still buffered must go somewhere
+        return 0
     except (NoSuchSession, StoreError, OSError) as error:
         print(mask(str(error)), file=sys.stderr)
         return 1

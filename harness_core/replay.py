@@ -70,7 +70,7 @@ def verdicts(rulings: Iterable[Ruling]) -> tuple[Ruling, ...]:
 
 
 class _Replay:
-    """One pass over the facts. Beside the trace it knows only what the engine, too, would have had on record by then."""
+    """One pass over the facts, with what it must remember beside the trace."""
 
     def __init__(self, facts: Sequence[Event], policy: Policy, since: int) -> None:
         self.facts, self.policy, self.since = facts, policy, since

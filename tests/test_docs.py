@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from bot import config
+from bot.__main__ import COMMANDS
 from harness_core import events
 from harness_core.events import Prompted, RunStart
 from harness_core.guards import GUARDS, OFF, guards_from
@@ -120,6 +121,10 @@ def test_every_setting_is_documented() -> None:
 def test_every_command_is_documented(verb: str) -> None:
     for word in re.findall(r'"([a-z]+)"', verb):
         assert f"/harness {word}" in README
+
+
+def test_every_command_of_the_command_line_is_documented() -> None:
+    assert [name for name in COMMANDS if name != "run" and f"harness-bot {name}" not in README] == []
 
 
 def test_every_tool_that_writes_has_a_stance() -> None:

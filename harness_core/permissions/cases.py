@@ -26,6 +26,8 @@ HOME: Final = "/home/dev"
 _EFFECTS: Final = get_args(Effect)
 _MOST_LINKS: Final = 40  # Linux: symlinks that are followed in one path
 
+ONLY_READS: Final = "it only reads inside the workspace"
+
 ReadOnly = Callable[[str, Args], bool]
 
 
@@ -79,10 +81,12 @@ def judged(case: Case, rules: Sequence[PermissionRule] = (), read_only: ReadOnly
     """
     rules, world = (*case.rules, *rules), _world(case)
     ruling = check_rules(rules, case.tool, case.args, world)
+    if KINDS.get(case.tool) == "bash" and ruling.effect == "allow":
+        return replace(ruling, reason=ruling.reason or ONLY_READS)
     if ruling.rule or KINDS.get(case.tool) == "bash":
         return ruling
     reason = unruled(rules, case.tool, case.args, world, only_reads=read_only(case.tool, case.args))
-    return Ruling("allow", "it only reads inside the workspace") if reason is None else Ruling("ask", reason)
+    return Ruling("allow", ONLY_READS) if reason is None else Ruling("ask", reason)
 
 
 # -- what symlinks make of it ------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,7 @@ def test_each_row_gets_its_verdict_the_reason_and_the_rule_that_spoke() -> None:
     code, verdicts, told = judged({"command": "ls"}, {"tool": "bash", "args": {"command": "rm x"}, "rules": rules})
 
     assert (code, told) == (0, "")
-    assert verdicts[0] == {"verdict": "allow", "reason": verdicts[0]["reason"], "rule": None}
+    assert verdicts[0] == {"verdict": "allow", "reason": "it only reads inside the workspace", "rule": None}
     assert verdicts[1]["verdict"] == "deny"
     assert verdicts[1]["rule"] == "deny bash rm *"
     assert "deny bash rm *" in verdicts[1]["reason"]
@@ -124,6 +125,32 @@ def test_it_answers_each_row_before_it_reads_the_next(tmp_path: Path) -> None:
 
     assert process.returncode == 0
     assert list(tmp_path.iterdir()) == []
+
+
+def test_whoever_has_seen_enough_may_stop_reading(tmp_path: Path) -> None:
+    env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(CASES.parents[1])}
+    rows = b'{"command": "ls"}\n' * 20_000
+    with subprocess.Popen(
+        [sys.executable, "-m", "bot", "judge"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=tmp_path,
+        env=env,
+    ) as process:
+        assert process.stdin
+        assert process.stdout
+        assert process.stderr
+        process.stdin.write(rows[:1_800])
+        process.stdin.flush()
+        process.stdout.readline()
+        process.stdout.close()
+        with suppress(BrokenPipeError):
+            process.stdin.write(rows)
+            process.stdin.close()
+        told = process.stderr.read()
+
+    assert (process.returncode, told) == (0, b"")
 
 
 def test_the_example_in_the_readme_is_what_is_printed() -> None:
