@@ -1,8 +1,8 @@
 """In which order hooks speak, what one hears, and what all of them together come to.  Pure.
 
 An interceptor is any object; it has a method per point that it cares about, and may have `name`, `rule_class`,
-`priority` (smaller speaks first in its class) and `escape_after`. Each method is a pure function of the frozen trace
-and the thing at hand, and returns a verdict or None:
+`priority` (smaller speaks first in its class) and `escape_after` (see below). Each method is a pure function of the
+frozen trace and the thing at hand, and returns a verdict or None:
 
     session_start(trace, prompt)                the first run of a session begins with this Prompted
     user_prompt(trace, prompt)                  a Prompted that no model request has held: Rewrite(text), Stop
@@ -21,7 +21,12 @@ and the thing at hand, and returns a verdict or None:
 
 Observe is accepted everywhere. What a hook needs to count, it counts from the trace: `trace.run` has what is known of
 this run. The same facts must give the same verdict, or a replay would tell another story; so the time, too, comes with
-the trace (`trace.now`, seconds since the epoch). Whoever wants to *do* something subscribes to the engine's events.
+the trace (`trace.now`, seconds since the epoch).
+
+A Deny with an `escape_key` is a guess. After `escape_after` (2) refused batches for the same key the hook is overruled,
+until what it refused has worked, or a person speaks: then it counts anew. Class safety cannot declare one.
+
+Whoever wants to *do* something subscribes to the engine's events.
 """
 
 from __future__ import annotations
@@ -35,9 +40,10 @@ from harness_core.errors import ConfigError
 from harness_core.events import HookRuled, Prompted, ToolCallEnd
 from harness_core.frozen import FrozenDict, frozen
 from harness_core.session import Trace
+from harness_core.tally import gate_key
 from harness_core.types import ToolCall, canonical, digest
 from harness_core.verdicts import ACCEPTS as ACCEPTS
-from harness_core.verdicts import FAILED, FAILS, RULE_CLASSES
+from harness_core.verdicts import ESCAPED, FAILED, FAILS, RULE_CLASSES
 from harness_core.verdicts import Ask as Ask
 from harness_core.verdicts import Compress as Compress
 from harness_core.verdicts import Continue as Continue
@@ -51,6 +57,7 @@ from harness_core.verdicts import RuleClass as RuleClass
 from harness_core.verdicts import Stop as Stop
 from harness_core.verdicts import Verdict as Verdict
 
+ESCAPE_AFTER: Final = 2  # refused batches after which a gate that only guesses is overruled
 FAULT: Final = "failed"  # key of a ruling's payload: in what way the hook failed
 
 
@@ -130,7 +137,22 @@ def _ruling(
     if fault:
         fault = valid_text(f"the hook {name_of(interceptor)} {fault}")
         verdict = _failed(point, interceptor, fault)
-    return verdict, _recorded(point, interceptor, trace, about, verdict, fault)
+    record = _recorded(point, interceptor, trace, about, verdict, fault)
+    if isinstance(verdict, Deny) and _escaped(interceptor, trace, verdict):
+        return None, replace(record, verdict=ESCAPED)
+    return verdict, record
+
+
+def _escaped(interceptor: Any, trace: Trace, verdict: Deny) -> bool:
+    """Whether this gate has refused for this key often enough. The open batch does not count: its siblings are one."""
+    run = trace.run
+    if run is None or verdict.escape_key is None:
+        return False
+    known = run.refused.get(gate_key(name_of(interceptor), verdict.escape_key))
+    if known is None:
+        return False
+    before = known.batches - (known.step == run.steps)
+    return before >= max(1, getattr(interceptor, "escape_after", ESCAPE_AFTER))
 
 
 def _frozen(thing: Any) -> Any:
