@@ -17,6 +17,7 @@ from harness_core.events import Event, PromptAmended, Prompted, RuleChanged, Run
 from harness_core.handle import AgentSession
 from harness_core.interceptors.compression import ContextCompressionInterceptor
 from harness_core.interceptors.hitl import HITLInterceptor
+from harness_core.interceptors.stop_loop import StopLoopInterceptor
 from harness_core.live import Watcher
 from harness_core.options import DEFAULT_TOOLS, HarnessOptions
 from harness_core.parts import (
@@ -45,8 +46,9 @@ class HarnessEngine:
     """Runs any number of sessions over one store.
 
     workspace: the folder that tools work in. home: the engine's own folder, with its database unless a store is given.
-    tools: names of built-in tools, tools of your own, and "hitl" if calls may be put to a person. Further keyword
-    arguments are the fields of HarnessOptions. Raises ConfigError for what cannot work.
+    tools: names of built-in tools, tools of your own, and "hitl" if calls may be put to a person. *_interceptor: takes
+    the place of the built-in one; interceptors: come beside those. Further keyword arguments are the fields of
+    HarnessOptions. Raises ConfigError for what cannot work.
     """
 
     def __init__(
@@ -59,6 +61,7 @@ class HarnessEngine:
         store: SessionStore | None = None,
         hitl_interceptor: HITLInterceptor | None = None,
         compression_interceptor: ContextCompressionInterceptor | None = None,
+        stop_loop_interceptor: Any = None,
         interceptors: Sequence[Any] = (),
         rules: Sequence[PermissionRule] = (),
         clock: Clock | None = None,
@@ -100,6 +103,7 @@ class HarnessEngine:
             self._counter,
             hitl=hitl_interceptor or HITLInterceptor(),
             compression=compression_interceptor,
+            stop_loop=stop_loop_interceptor or StopLoopInterceptor(),
             interceptors=interceptors,
             rules=rules,
             can_hitl="hitl" in tools,

@@ -35,6 +35,7 @@ class Policies:
         *,
         hitl: HITLInterceptor,
         compression: ContextCompressionInterceptor | None,
+        stop_loop: Any,
         interceptors: Sequence[Any],
         rules: Sequence[PermissionRule],
         can_hitl: bool,
@@ -43,7 +44,7 @@ class Policies:
         self.hitl_enabled = options.hitl_enabled
         self.compression = compression or _default_compression(options)
         self.rules = tuple(rules)
-        self._interceptors = in_order(interceptors)
+        self._interceptors = in_order((stop_loop, *interceptors))
         self._options = options
         self._around = around
         self._counter = counter

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
-from harness_core.events import RECENT, Done
+from harness_core.events import RECENT, Done, ReasonEnd
 from harness_core.hitl import Approve, Rerun
-from harness_core.hooks import Deny, RuleClass
 from harness_core.session import CallState, Trace
-from harness_core.types import ToolCall, digest
+from harness_core.tally import effect_digest
+from harness_core.types import ToolCall
+from harness_core.verdicts import Deny, Inject, RuleClass, Stop
 
 SHORTEST_CYCLE: Final = 3  # a shorter one is found by counting
 OFTEN: Final = (4, 6)  # calls of one tool among so many
@@ -23,34 +23,12 @@ OFTEN: Final = (4, 6)  # calls of one tool among so many
 Print = tuple[str, str]  # effect and result
 
 
-@dataclass(frozen=True, slots=True)
-class Nudge:
-    """Tell the model, after the result that caused it. The run goes on."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Refuse:
-    """Do not run these calls of the open batch; tell the model why."""
-
-    calls: tuple[str, ...]
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class End:
-    """End the run as limited."""
-
-    answer: str
-    limit: str = "loop"
-
-
 class StopLoopInterceptor:
     """max_repeat: how often in `window` calls the same may come of the same call (at least 2 in 4). escalate: whether
     to refuse and to end, or only to tell. often: (calls of one tool, among so many) that are told once; None for never.
     """
 
+    name = "stop_loop"
     rule_class: RuleClass = "repetition"
 
     def __init__(
@@ -66,34 +44,34 @@ class StopLoopInterceptor:
         self.escalate = escalate
         self.often = often
 
-    def verdict(self, trace: Trace) -> Nudge | Refuse | End | None:
-        """What is to be done now: while a batch is open about its calls, else about what its results show.
-
-        A Nudge holds for the moment between a batch and the next model request, and once.
-        """
-        if trace.run is None:
+    def before_model(self, trace: Trace) -> Inject | None:
+        """Tell the model what the results of its last batch show, once."""
+        run = trace.run
+        if run is None or not run.recent or run.recent[-1].step != run.steps:
             return None
-        if not trace.batch:
-            return self._nudge(trace.run.recent)
-        levels = {s.call.call_uuid: self._level(trace, s.call) for s in trace.batch if s.end is None}
-        if 2 in levels.values():
-            return End(_END.format(tools=_named(s.call.name for s in trace.batch if levels.get(s.call.call_uuid) == 2)))
-        refused = tuple(uuid for uuid, level in levels.items() if level)
-        return Refuse(refused, _REFUSED.format(times=self.max_repeat)) if refused else None
+        before = [d for d in run.recent if d.step != run.steps]
+        known = set(self._signs(before))
+        texts = [text for sign, text in self._signs(run.recent).items() if sign not in known]
+        return Inject("\n".join((_LOOP, *texts, _ADVICE)), " ".join(texts)) if texts else None
+
+    def after_model(self, trace: Trace, said: ReasonEnd) -> Stop | None:
+        """End the run if the model asks again for what was refused to it."""
+        over = [call.name for call in said.calls if self._level(trace.run.recent if trace.run else (), call) == 2]
+        return Stop(_END.format(tools=_named(over)), "loop", "it goes round in circles") if over else None
 
     def before_tool(self, trace: Trace, call: ToolCall) -> Deny | None:
         """Refuse a call that has brought the same again and again. A person's approval is not overruled."""
-        return Deny(_REFUSED.format(times=self.max_repeat)) if self._level(trace, call) else None
-
-    # -- the open batch ------------------------------------------------------------------------------------------------
-
-    def _level(self, trace: Trace, call: ToolCall) -> int:
-        """0 to let it run, 1 to refuse it, 2 to end the run: it was refused before, and is asked for again."""
-        if not self.escalate or trace.run is None or _approved(trace.of(call.call_uuid)):
-            return 0
+        if trace.run is None or _approved(trace.of(call.call_uuid)):
+            return None
         # Results of the open batch do not count: what was let run when it was judged is not refused half-way.
         entries = [d for d in trace.run.recent if d.step < trace.run.steps]
-        mine = [at for at, d in enumerate(entries) if d.effect == effect_of(call)]
+        return Deny(_REFUSED.format(times=self.max_repeat)) if self._level(entries, call) else None
+
+    def _level(self, entries: Sequence[Done], call: ToolCall) -> int:
+        """0 to let it run, 1 to refuse it, 2 to end the run: it was refused before, and is asked for again."""
+        if not self.escalate:
+            return 0
+        mine = [at for at, d in enumerate(entries) if d.effect == effect_digest(call)]
         came = [at for at in mine if entries[at].outcome != "denied"] or mine
         same = _trailing_same(entries, came)
         if len(same) < self.max_repeat or _something_new(entries[same[-self.max_repeat] :]):
@@ -102,15 +80,6 @@ class StopLoopInterceptor:
         return 2 if refused else 1
 
     # -- the results ---------------------------------------------------------------------------------------------------
-
-    def _nudge(self, recent: Sequence[Done]) -> Nudge | None:
-        """Only what the last batch has brought about is told: the same is not told at every step."""
-        if not recent:
-            return None
-        before = [d for d in recent if d.step != recent[-1].step]
-        known = set(self._signs(before))
-        texts = [text for sign, text in self._signs(recent).items() if sign not in known]
-        return Nudge("\n".join((_LOOP, *texts, _ADVICE))) if texts else None
 
     def _signs(self, recent: Sequence[Done]) -> dict[tuple[object, ...], str]:
         last = recent[-self.window :]
@@ -146,11 +115,6 @@ class StopLoopInterceptor:
             count = sum(_weight([d for d in last if d.effect == effect]) for effect in _effects(last, tool))
             if count >= self.often[0]:
                 yield tool, count
-
-
-def effect_of(call: ToolCall) -> str:
-    """The identity of what a call does, as `Done` has it."""
-    return digest(call.effect)[:16]
 
 
 def _print(done: Done) -> Print:

@@ -13,7 +13,6 @@ from harness_core.session import Trace, fold
 from harness_core.testing import history, reasoned, tool_call
 from harness_core.types import ToolCall
 
-
 SAYS = Deny("You have enough. Answer now.", escape_key="search")
 
 

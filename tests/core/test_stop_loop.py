@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import count, cycle, islice
 
 import pytest
 
 from harness_core.events import Event, Prompted, RunEnd, RunStart
 from harness_core.hitl import Approve
-from harness_core.hooks import Deny
-from harness_core.interceptors.stop_loop import End, Nudge, Refuse, StopLoopInterceptor
+from harness_core.hooks import Deny, Inject, Stop
+from harness_core.interceptors.stop_loop import StopLoopInterceptor
 from harness_core.session import Trace, fold
 from harness_core.testing import ended, history, pending, reasoned, submitted, tool_call
 from harness_core.types import Outcome, ToolCall
@@ -39,13 +40,30 @@ def trace(*steps: Said | list[Said], then: tuple[str, ...] = ()) -> Trace:
     return fold(history(*facts))
 
 
+@dataclass(frozen=True)
+class Refuse:
+    """These calls of the open batch are denied."""
+
+    calls: tuple[str, ...]
+    reason: str
+
+
 def verdict(*steps: Said | list[Said], then: tuple[str, ...] = (), by: StopLoopInterceptor | None = None) -> object:
-    return (by or StopLoopInterceptor()).verdict(trace(*steps, then=then))
+    """What is made of these results, or of the message with the calls `then` after them."""
+    guard = by or StopLoopInterceptor()
+    if not then:
+        return guard.before_model(trace(*steps))
+    opened = trace(*steps, then=then)
+    calls = [state.call for state in opened.batch]
+    if ending := guard.after_model(trace(*steps), reasoned(*calls)):
+        return ending
+    denied = {made.call_uuid: said for made in calls if (said := guard.before_tool(opened, made))}
+    return Refuse(tuple(denied), next(iter(denied.values())).reason) if denied else None
 
 
 def nudges(*steps: Said, by: StopLoopInterceptor | None = None) -> list[int]:
     """After which of these steps the model is told something."""
-    return [n for n in range(1, len(steps) + 1) if isinstance(verdict(*steps[:n], by=by), Nudge)]
+    return [n for n in range(1, len(steps) + 1) if isinstance(verdict(*steps[:n], by=by), Inject)]
 
 
 A: Said = ("a", "same")
@@ -68,7 +86,8 @@ def test_the_defaults_and_the_least_that_is_taken() -> None:
 
 
 def test_nothing_is_said_of_nothing() -> None:
-    assert StopLoopInterceptor().verdict(Trace()) is None
+    assert StopLoopInterceptor().before_model(Trace()) is None
+    assert StopLoopInterceptor().after_model(Trace(), reasoned(call("a"))) is None
     assert verdict() is None
     assert verdict(then=("a",)) is None
 
@@ -77,7 +96,7 @@ def test_the_same_call_with_the_same_result_three_times_is_told() -> None:
     told = verdict(A, A, A)
 
     assert verdict(A, A) is None
-    assert isinstance(told, Nudge)
+    assert isinstance(told, Inject)
     assert "Loop detected" in told.text
     assert "a brought the same result for the same arguments 3 times" in told.text
     assert "Pause" in told.text
@@ -119,8 +138,8 @@ def test_the_same_is_told_once_and_again_when_it_came_as_often_once_more() -> No
 
 
 def test_calls_of_one_message_count_each() -> None:
-    assert isinstance(verdict([A, B], [A, B], [A, B]), Nudge)
-    assert isinstance(verdict([A, A, A]), Nudge)
+    assert isinstance(verdict([A, B], [A, B], [A, B]), Inject)
+    assert isinstance(verdict([A, A, A]), Inject)
 
 
 def test_what_is_longer_ago_than_the_window_does_not_count() -> None:
@@ -151,7 +170,7 @@ def test_the_fourth_time_is_refused_with_what_to_do_instead() -> None:
 def test_a_refused_call_that_is_asked_for_again_ends_the_run() -> None:
     ending = verdict(A, A, A, ("a", "Denied: no", "denied"), then=("a",))
 
-    assert isinstance(ending, End)
+    assert isinstance(ending, Stop)
     assert ending.limit == "loop"
     assert ending.answer.startswith("Stopped: a was asked for again")
 
@@ -160,7 +179,7 @@ def test_after_a_refusal_something_else_may_be_tried_and_refusals_push_nothing_o
     denied: Said = ("a", "Denied: no", "denied")
 
     assert verdict(A, A, A, denied, then=("b",)) is None
-    assert isinstance(verdict(A, A, A, denied, B, B, B, then=("a",)), End)
+    assert isinstance(verdict(A, A, A, denied, B, B, B, then=("a",)), Stop)
 
 
 def test_what_repeats_with_something_new_in_between_is_told_but_not_refused() -> None:
@@ -178,27 +197,27 @@ def test_a_call_that_a_rule_refuses_again_and_again_ends_the_run_too() -> None:
     denied: Said = ("a", "Denied: a rule", "denied")
 
     assert isinstance(verdict(denied, denied, denied, then=("a",)), Refuse)
-    assert isinstance(verdict(denied, denied, denied, denied, then=("a",)), End)
+    assert isinstance(verdict(denied, denied, denied, denied, then=("a",)), Stop)
 
 
 def test_without_escalation_it_only_tells() -> None:
     only = StopLoopInterceptor(escalate=False)
 
-    assert isinstance(verdict(A, A, A, by=only), Nudge)
+    assert isinstance(verdict(A, A, A, by=only), Inject)
     assert verdict(A, A, A, A, A, then=("a",), by=only) is None
 
 
 def test_what_a_person_says_begins_everything_anew() -> None:
     facts = history(*batches(A, A, A), Prompted("try once more"), reasoned(call("a")))
 
-    assert StopLoopInterceptor().verdict(fold(facts)) is None
+    assert StopLoopInterceptor().before_tool(fold(facts), call("a")) is None
 
 
 def test_another_run_begins_everything_anew() -> None:
     again = [RunStart("r2"), reasoned(call("a"))]
 
     facts = history(*batches(A, A, A), Prompted("again"), RunEnd("limited"), *again)
-    assert StopLoopInterceptor().verdict(fold(facts)) is None
+    assert StopLoopInterceptor().before_tool(fold(facts), call("a")) is None
 
 
 def test_a_persons_approval_is_not_overruled() -> None:
@@ -206,7 +225,6 @@ def test_a_persons_approval_is_not_overruled() -> None:
     facts = [*batches(A, A, A), reasoned(asked), pending(asked), submitted(asked, Approve())]
     approved = fold(history(*facts))
 
-    assert StopLoopInterceptor().verdict(approved) is None
     assert StopLoopInterceptor().before_tool(approved, asked) is None
 
 
@@ -214,7 +232,7 @@ def test_results_of_the_open_batch_do_not_refuse_its_other_calls() -> None:
     open_calls = [call("a", f"o{n}") for n in range(5)]
     facts = [*batches(), reasoned(*open_calls), *(ended(c, "same") for c in open_calls[:4])]
 
-    assert StopLoopInterceptor().verdict(fold(history(*facts))) is None
+    assert StopLoopInterceptor().before_tool(fold(history(*facts)), open_calls[-1]) is None
 
 
 @pytest.mark.parametrize("steps", [(A, A, A), (A, A, A, ("a", "Denied: no", "denied"))])

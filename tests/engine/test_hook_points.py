@@ -260,6 +260,7 @@ async def test_a_hook_may_have_the_context_shortened_once_for_each_message(bench
         [look()],
         interceptors=[hook, after],
         compression_interceptor=ContextCompressionInterceptor(100),
+        stop_loop_interceptor=object(),
     )
 
     await request(engine, "hi")

@@ -1,0 +1,56 @@
+"""A model that goes round in circles, in a whole run: it is told, refused, and ended with what was found so far."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from harness_core.events import HookRuled, RunEnd, ToolCallEnd
+from harness_core.interceptors.stop_loop import StopLoopInterceptor
+from harness_core.testing import RecordingTool, ScriptedModel, call
+from tests.engine.harness import Bench, only, request
+
+
+def look() -> RecordingTool:
+    return RecordingTool("look", read_only=True, result="the same")
+
+
+async def rulings(bench: Bench) -> Sequence[tuple[str, str]]:
+    return [(e.point, e.verdict) for e in await bench.store.read("s") if isinstance(e, HookRuled)]
+
+
+async def test_it_is_told_after_the_result_then_refused_then_ended_with_a_last_message(bench: Bench) -> None:
+    tool, model = look(), ScriptedModel(*[[call("look")]] * 5, "It never changes.")
+    engine = bench.engine(model, [tool])
+
+    end = only(await request(engine, "hi"), RunEnd)
+
+    assert len(tool.runs) == 3
+    told = model.requests[3].messages
+    assert [m.role for m in told[-2:]] == ["tool", "user"]
+    assert "Loop detected" in told[-1].content
+    assert "not run again" in model.requests[4].messages[-1].content
+    assert (end.status, end.limit) == ("limited", "loop")
+    assert end.answer.endswith("So far: It never changes.")
+    ends = [e.outcome for e in await bench.store.read("s") if isinstance(e, ToolCallEnd)]
+    assert ends == ["ok"] * 3 + ["denied", "not_run"]
+    assert await rulings(bench) == [("before_model", "Inject"), ("before_tool", "Deny"), ("after_model", "Stop")]
+
+
+async def test_another_interceptor_takes_its_place(bench: Bench) -> None:
+    tool, model = look(), ScriptedModel(*[[call("look")]] * 6, "done")
+    only_tells = StopLoopInterceptor(escalate=False)
+    engine = bench.engine(model, [tool], stop_loop_interceptor=only_tells)
+
+    assert only(await request(engine, "hi"), RunEnd).status == "completed"
+    assert len(tool.runs) == 6
+    assert set(await rulings(bench)) == {("before_model", "Inject")}
+
+
+async def test_one_tool_four_times_of_six_is_told_once_and_never_refused(bench: Bench) -> None:
+    tool = RecordingTool("look", read_only=True, result=lambda args: f"page {args['n']}")
+    model = ScriptedModel(*[[call("look", n=n)] for n in range(6)], "done")
+    engine = bench.engine(model, [tool])
+
+    assert only(await request(engine, "hi"), RunEnd).status == "completed"
+    assert await rulings(bench) == [("before_model", "Inject")]
+    assert "look was called 4 times" in model.requests[4].messages[-1].content
