@@ -16,6 +16,8 @@ from harness_core.steps import Close, End, Policy, Reason, Step
 
 LAST_SECONDS: Final = 60.0  # of a run's time that are kept for its last message, but never more than this share:
 LAST_SHARE: Final = 0.1
+SECONDS: Final = "seconds"
+STEPS: Final = "steps"
 LIMITS: Final = "limits"  # who rules that the steps or the seconds are used up
 
 
@@ -28,9 +30,9 @@ def time_left(run: Run, policy: Policy, now: float, *, last: bool = False) -> fl
 def limit_reached(run: Run, policy: Policy, now: float) -> Halt | None:
     """The limit of steps or of seconds that this run has come to."""
     if time_left(run, policy, now) <= 0:
-        return Halt(f"Stopped at the limit of {policy.max_seconds:.0f} seconds.", "seconds", "before_model")
+        return Halt(f"Stopped at the limit of {policy.max_seconds:.0f} seconds.", SECONDS, "before_model")
     if run.steps >= policy.max_steps:
-        return Halt(f"Stopped at the limit of {policy.max_steps} steps.", "steps", "before_model")
+        return Halt(f"Stopped at the limit of {policy.max_steps} steps.", STEPS, "before_model")
     return None
 
 

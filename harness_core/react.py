@@ -40,7 +40,7 @@ from typing import Final
 
 from harness_core import results
 from harness_core.batch import batch_step, left_open
-from harness_core.ending import halted, limit_reached, ruled_by_limits
+from harness_core.ending import SECONDS, halted, limit_reached, ruled_by_limits
 from harness_core.events import Run
 from harness_core.reasoning import before_model, begun, hearing, stop_or_go_on
 from harness_core.session import Trace
@@ -64,7 +64,7 @@ def next_step(trace: Trace, policy: Policy, now: float) -> Step:
         return halted(trace, run, run.halted, policy, now)
     limit = limit_reached(run, policy, now)
     if trace.batch:
-        if limit and limit.limit == "seconds" and not trace.pending:
+        if limit and limit.limit == SECONDS and not trace.pending:
             return halted(trace, run, limit, policy, now, (ruled_by_limits(limit, run),))
         return batch_step(trace, run, policy, now)
     if not run.steps and not trace.inbox:
@@ -82,9 +82,10 @@ def next_step(trace: Trace, policy: Policy, now: float) -> Step:
 def needs_start(step: Step, run: Run | None, started: bool) -> bool:
     """Whether the run must record that it goes on before it does this step: after a suspension, and (not `started`)
     when somebody else did the step before. What only closes a run needs no start; else a run that kills whoever takes
-    it over could never be given up.
+    it over could never be given up. But a run whose time seems to be over does: that nobody worked on it is not charged
+    to it, and its start says since when somebody does.
     """
-    if run is None or isinstance(step, (Begin, Rest, Settle, End)):
+    if run is None or isinstance(step, (Begin, Rest, Settle)) or (isinstance(step, End) and step.limit != SECONDS):
         return False
     return run.suspended or not started
 
