@@ -63,6 +63,15 @@ def away(_: Any) -> Exception:
     return ModelError("server", "busy")
 
 
+class Guess:
+    """Refuses, and may be wrong: it is overruled after a while."""
+
+    name, rule_class = "guess", "drift"
+
+    def before_tool(self, trace: Any, call: Any) -> Any:
+        return Deny("look first", escape_key="change", suggests="look") if call.name == "change" else None
+
+
 SCENARIOS: dict[str, tuple[list[Any], list[Decision], dict[str, Any]]] = {
     "reads, and is done": ([call("look"), "done", "really"], [], {}),
     "asks, and is approved": ([call("change", n=2), "fine"], [HITLDecision.approve()], {}),
@@ -81,6 +90,9 @@ SCENARIOS: dict[str, tuple[list[Any], list[Decision], dict[str, Any]]] = {
     ),
     "a rule refuses": ([call("change", n=4), "fine"], [], {"rules": [PermissionRule.deny("change")]}),
     "the model fails for good": ([away], [], {}),
+    "a guess is overruled": (
+        [call("change", n=n) for n in range(5)], [HITLDecision.approve()], {"interceptors": [Guess()]},
+    ),
     "no such tool": ([call("gone"), "fine"], [], {}),
     "nobody can be asked": ([call("change", n=4), "fine"], [], {"hitl_enabled": False}),
 }  # fmt: skip
