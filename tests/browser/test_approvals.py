@@ -36,7 +36,7 @@ class Stage:
 
     async def start(self, model: ChatModel, *tools: RecordingTool) -> None:
         parts = Parts(model=model, tools=[*tools, "hitl"])
-        self.local = LocalBot(Settings(data=self._folder, local_port=self._port), parts)
+        self.local = LocalBot(Settings(data=self._folder, local_port=self._port, grace=0.0), parts)
         await self.local.__aenter__()
         self._port = int(self.local.workspace.url.rsplit(":", 1)[1])
         if not hasattr(self, "people"):
@@ -154,7 +154,8 @@ async def test_always_allow_then_without_a_card_then_one_more_character(stage: S
     page = await stage.people.open()
     pane = await ask(page, "date")
     await press(cards(pane).first, "always")
-    await expect(page.get_by_test_id("modal")).to_contain_text("In this thread, exactly this")
+    await expect(page.get_by_test_id("modal")).to_contain_text("Exactly this runs without asking from now on")
+    await expect(page.get_by_role("radio", name="In this thread")).to_be_checked()
     await submit(page)
     await expect(pane).to_contain_text("First.")
 
