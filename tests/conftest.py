@@ -1,4 +1,4 @@
-"""What holds for every test: it ends, and it reads nothing that a fresh clone does not have."""
+"""What holds for every test: it ends, reads nothing that a fresh clone does not have, and sends what Slack takes."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from hypothesis import settings
 # How long an example takes says how loaded the machine is; a test that hangs is ended by LIMIT.
 settings.register_profile("any machine", deadline=None)
 settings.load_profile("any machine")
+
+from tests.payloads import Payloads
 
 LIMIT: Final = 60.0  # seconds for one test with its fixtures; six times the slowest on a loaded machine
 ELSEWHERE: Final = "/work"  # where development machines keep material beside the repository: no clone has it
@@ -77,3 +79,12 @@ def logging_as_before() -> Generator[None, None, None]:
     root.handlers[:] = handlers
     for name, before in levels.items():
         logging.getLogger(name).setLevel(before)
+
+
+@pytest.fixture(autouse=True)
+def payloads(monkeypatch: pytest.MonkeyPatch) -> Generator[Payloads, None, None]:
+    """Every payload that reaches a local workspace is one that Slack takes."""
+    watched = Payloads()
+    monkeypatch.setattr("bot.local.api.answer", watched.answer)
+    yield watched
+    assert watched.wrong == []

@@ -25,6 +25,11 @@ class Clock:
 
 
 @pytest.fixture
+def payloads() -> None:
+    """These tests send, on purpose, what Slack refuses."""
+
+
+@pytest.fixture
 def clock() -> Clock:
     return Clock()
 
