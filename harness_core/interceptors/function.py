@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from harness_core.errors import ConfigError
+from harness_core.hooks import ESCAPE_AFTER
 from harness_core.verdicts import ACCEPTS, RULE_CLASSES, HookReject, Point, RuleClass, Verdict
 
 # What a hook is handed at each point, beside the trace that comes first; hooks.py says what these are.
@@ -40,13 +41,20 @@ class FunctionHook:
     """An interceptor with one method, which is the function; it can still be called, in a test say."""
 
     def __init__(
-        self, function: Function, point: Point, rule_class: RuleClass, priority: int, demands: tuple[str, ...] = ()
+        self,
+        function: Function,
+        point: Point,
+        rule_class: RuleClass = "drift",
+        priority: int = 0,
+        demands: tuple[str, ...] = (),
+        escape_after: int = ESCAPE_AFTER,
     ) -> None:
         self.name = function.__name__
         self.point = point
         self.rule_class = rule_class
         self.priority = priority
         self.demands = demands
+        self.escape_after = escape_after
         self.__doc__ = function.__doc__
         self._function = function
         setattr(self, point, function)
@@ -57,13 +65,19 @@ class FunctionHook:
 
 
 def hook(
-    point: Point, *, rule_class: RuleClass = "drift", priority: int = 0, demands: Sequence[str] = ()
+    point: Point,
+    *,
+    rule_class: RuleClass = "drift",
+    priority: int = 0,
+    demands: Sequence[str] = (),
+    escape_after: int = ESCAPE_AFTER,
 ) -> Callable[[Function], FunctionHook]:
     """Make a hook of the function below: it is asked at this point, and returns a verdict, or None to say nothing.
 
     rule_class: when it speaks; what one of class safety refuses, nobody escapes. priority: smaller speaks first in its
     class. demands: tools of which it may tell the model to call one, so that a rule which forbids them all is found at
-    the start. Its rulings are recorded under the function's name. Raises ConfigError for what can never work.
+    the start. escape_after: refused messages after which it is overruled, where it refuses with an escape_key. Its
+    rulings are recorded under the function's name. Raises ConfigError for what can never work.
     """
     if point not in ACCEPTS:
         raise ConfigError(f"There is no hook point {point!r}; there are {', '.join(ACCEPTS)}.")
@@ -71,13 +85,15 @@ def hook(
         raise ConfigError(f"There is no rule class {rule_class!r}; there are {', '.join(RULE_CLASSES)}.")
     if not isinstance(priority, int):
         raise ConfigError(f"The priority of a hook must be a whole number, not {priority!r}.")
+    if not isinstance(escape_after, int) or escape_after < 1:
+        raise ConfigError(f"The escape_after of a hook must be a whole number above 0, not {escape_after!r}.")
 
     demanded = (demands,) if isinstance(demands, str) else tuple(demands)
 
     def made(function: Function) -> FunctionHook:
         if wrong := _unfit(function, point):
             raise ConfigError(f"The hook {getattr(function, '__name__', function)!s} {wrong}.")
-        return FunctionHook(function, point, rule_class, priority, demanded)
+        return FunctionHook(function, point, rule_class, priority, demanded, escape_after)
 
     return made
 

@@ -30,13 +30,13 @@ class Refused:
             raise ValueError("end_after must be more than nudge_after")
 
     def before_model(self, trace: Trace) -> Inject | Stop | None:
-        """Look at what the last batch was refused."""
+        """Look at what the last batch was refused: once a word, later the end."""
         if trace.run is None:
             return None
         times, tool = max(refusals(trace.run).values(), default=(0, ""))
         if times >= self.end_after:
             return Stop(f"Stopped: {tool} was asked for {times} times with the same arguments, and refused.", "refused")
-        if times >= self.nudge_after:
+        if times == self.nudge_after:
             return Inject(_NUDGE.format(tool=tool, times=times), f"{tool} was refused {times} times")
         return None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from harness_core.errors import ModelError
 from harness_core.events import Event, HookRuled, RunEnd, ToolCallEnd
+from harness_core.guards import guards_from
 from harness_core.interceptors.budget import Budget
 from harness_core.interceptors.caps import Caps
 from harness_core.interceptors.fields import HARNESS
@@ -163,3 +164,19 @@ async def test_what_the_model_is_told_once_is_not_told_again_because_a_request_f
     await request(engine, "look")
 
     assert told(model, len(model.requests) - 1).count("Mind the budget") == 1
+
+
+async def test_a_gate_that_guesses_lets_through_who_insists(bench: Bench) -> None:
+    (bench.folder / "ws").mkdir()
+    (bench.folder / "ws" / "a.txt").write_text("old", "utf-8")
+    engine = bench.engine(
+        ScriptedModel(*[call("edit", path="a.txt", old="old", new="new")] * 3, "changed"),
+        ["edit"],
+        interceptors=guards_from({"lookup": True}),
+        rules=[PermissionRule.allow("edit", "**")],
+    )
+
+    events = await request(engine, "change it, I know what is in it")
+
+    assert [outcome for outcome, _ in results(events)] == ["denied", "denied", "ok"]
+    assert only(events, RunEnd).status == "completed"
