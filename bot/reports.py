@@ -38,7 +38,7 @@ def replayed(rulings: Sequence[Ruling]) -> Iterator[str]:
     different = sum(ruling.differs for ruling in rulings)
     first = next((ruling.seq for ruling in rulings if ruling.diverges), None)
     course = f"it parts from the recording at fact {first}" if first else "the session would have gone the same way"
-    yield f"{len(rulings)} verdicts, {different} of them not as recorded; {course}."
+    yield f"{_many(len(rulings), 'verdict')}, {different} not as recorded; {course}."
 
 
 def _line(ruling: Ruling) -> str:

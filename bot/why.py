@@ -12,7 +12,17 @@ from typing import Final
 from bot.limits import escape
 from bot.shown import one_line, shown_args, shown_line
 from harness_core.conflicts import fights, moves_of
-from harness_core.events import Event, HITLPending, HITLSubmitted, HookRuled, ReasonEnd, RunEnd, RunStart, ToolCallEnd
+from harness_core.events import (
+    Event,
+    HITLPending,
+    HITLSubmitted,
+    HookRuled,
+    ReasonEnd,
+    RunEnd,
+    RunStart,
+    ToolCallEnd,
+    ToolCallStart,
+)
 from harness_core.hitl import HITLTask
 from harness_core.replay import Ruling, verdicts
 from harness_core.types import ToolCall
@@ -80,6 +90,7 @@ class _Told:
         self._decisions: dict[str, HITLSubmitted] = {}
         self._ends: dict[str, ToolCallEnd] = {}
         self._hooks: dict[str, HookRuled] = {}
+        self._started: set[str] = set()
         for fact in run:
             self._add(fact)
 
@@ -89,6 +100,8 @@ class _Told:
                 self._tasks.update((task.call_uuid, task) for task in tasks)
             case HITLSubmitted(fingerprint=shown):
                 self._decisions[shown] = fact
+            case ToolCallStart(call=call):
+                self._started.add(call.call_uuid)
             case ToolCallEnd(call_uuid=uuid):
                 self._ends[uuid] = fact
             case HookRuled(call_uuid=uuid, verdict="Deny" | "Ask") if uuid:
@@ -107,7 +120,7 @@ class _Told:
             return f"{what} *was refused*{by}: {_plain(end.content.removeprefix('Denied: '))}."
         if end and end.outcome != "ok":
             return f"{what} *came to {end.outcome}*: {_plain(end.content)}."
-        return f"{what} {_unasked(again, over=end is not None)}"
+        return f"{what} {_unasked(again, begun=end is not None or call.call_uuid in self._started)}"
 
     def _outcome(self, task: HITLTask) -> str:
         decision = self._decisions.get(task.fingerprint)
@@ -121,8 +134,8 @@ class _Told:
         return f"Then it was {_DECIDED[decision.decision.action]} by <@{escape(decision.by)}>."
 
 
-def _unasked(again: Ruling | None, *, over: bool) -> str:
-    if again is None or not over:
+def _unasked(again: Ruling | None, *, begun: bool) -> str:
+    if again is None or not begun:
         return "has not been decided yet."
     named = again.hook == "default" or again.hook.startswith("rule ")  # whose reason says which
     who = "" if named else f" ({_plain(again.hook, 120)})"

@@ -69,6 +69,13 @@ def test_what_ran_unasked_is_judged_again_and_says_if_it_would_be_otherwise_now(
     )
 
 
+def test_a_call_that_is_open_runs_or_has_not_been_decided() -> None:
+    facts = (*BEGIN, ReasonEnd("", (LOOK,)))
+
+    assert told(*facts)[1] == "• look `(no arguments)` has not been decided yet."
+    assert "*ran unasked*" in told(*facts, ToolCallStart(LOOK))[1]
+
+
 def test_what_was_refused_names_the_hook_or_the_rule() -> None:
     hooked = HookRuled("before_tool", "lookup", "drift", "Deny", "read first", 1, "c2", suggests="read")
     by_rule = denied(CHANGE, "The rule “deny change” denies this call. Find another way.")
