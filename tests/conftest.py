@@ -15,11 +15,11 @@ from typing import Any, Final
 import pytest
 from hypothesis import settings
 
+from tests.payloads import Payloads
+
 # How long an example takes says how loaded the machine is; a test that hangs is ended by LIMIT.
 settings.register_profile("any machine", deadline=None)
 settings.load_profile("any machine")
-
-from tests.payloads import Payloads
 
 LIMIT: Final = 60.0  # seconds for one test with its fixtures; six times the slowest on a loaded machine
 ELSEWHERE: Final = "/work"  # where development machines keep material beside the repository: no clone has it
