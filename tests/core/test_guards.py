@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from harness_core.errors import ConfigError
@@ -144,7 +144,6 @@ def test_what_is_no_promise_is_left_alone(answer: str) -> None:
     assert not promises(answer)
 
 
-@settings(deadline=None)
 @given(st.text(max_size=2_000))
 def test_no_answer_is_too_odd_to_be_looked_at(answer: str) -> None:
     assert promises(answer) in (True, False)
@@ -476,7 +475,6 @@ VALUES = st.recursive(
 KEYS = st.sampled_from(["nudge_after", "end_after", "tools", "per_run", "run_tokens", "run_cost", "nudges", "x"])
 
 
-@settings(deadline=None)
 @given(st.dictionaries(st.sampled_from([g.name for g in GUARDS]), VALUES | st.dictionaries(KEYS, VALUES, max_size=3)))
 def test_any_table_gives_guards_or_a_plain_error(table: dict[str, object]) -> None:
     try:

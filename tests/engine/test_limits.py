@@ -1,4 +1,4 @@
-"""Limits end a run well: in time, with an answer that names the limit and holds what was found; the prefix is stable."""
+"""Limits end a run well: in time, and say which limit it was and what was found; the prefix is stable."""
 
 from __future__ import annotations
 
