@@ -24,7 +24,8 @@ class Redraws:
         """The seconds to wait before this update; 0 to draw it now."""
         if only_counts(draft, post):
             return max(0.0, self._paid.get(session_id, 0.0) - now - (COUNTS - 1) * COUNT_EACH)
-        return max(0.0, _decided_at(draft) + SETTLE - now)
+        # No longer than that, though the clock of whoever stored the decision be ahead of ours.
+        return min(SETTLE, max(0.0, _decided_at(draft) + SETTLE - now))
 
     def drawn(self, session_id: str, draft: Draft, post: Post, now: float) -> None:
         """It is drawn now."""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from bot import words
 from bot.local import people
 from harness_core.events import HITLSubmitted, RuleChanged, RunEnd, ToolCallEnd, ToolCallStart
 from harness_core.testing import RecordingTool, ScriptedModel, call
@@ -207,6 +208,10 @@ async def test_a_call_whose_end_nobody_saw_is_put_to_a_person(
         assert buttons(card)[:4] == ["rerun", "happened", "skip", "reject"]
         assert "Did the tool change finish?" in card["text"]
         assert len(change.runs) == 1
+        first = desk.cards(ts)[0]
+        await desk.click(first, "approve", value=value_of(await desk.card(ts, 2), "rerun"), force=True)
+        await desk.told(people.ADA, words.UNKNOWN)  # the old card does not decide the new question
+        assert len(await desk.facts(ts, HITLSubmitted)) == 1
         if values is None:
             await desk.click(card, action)
         else:

@@ -159,6 +159,17 @@ async def test_stop_closes_the_card_that_waits(tmp_path: Path) -> None:
         assert desk.notices(people.ADA) == []
 
 
+async def test_slacks_own_stop_button_stops_the_run_too(tmp_path: Path) -> None:
+    async with desk_of(tmp_path) as desk:
+        ts, _ = await waiting(desk)
+        pressed = {"type": "agent_session_stopped", "channel": people.GENERAL, "thread_ts": ts, "user": people.ADA}
+
+        desk.slack.world.emit({**pressed, "event_ts": ts}, people.GENERAL)
+
+        await desk.answer(ts, f"<@{people.ADA}> stopped this run")
+        await desk.card(ts, showing="Closed")
+
+
 async def test_a_stop_that_comes_again_stops_no_later_run(tmp_path: Path) -> None:
     model = ScriptedModel(call("change", a=1), call("change", a=2), "done")
     async with Desk(tmp_path, model, [RecordingTool("change")]) as desk:

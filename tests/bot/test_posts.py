@@ -73,6 +73,7 @@ def test_the_last_approval_waits_a_moment_for_its_result_and_a_rejection_does_no
     assert Redraws().wait("s", draft(Decided("U1", 1_000.0, Approve())), stands, 1_000.2) == 1_000.0 + SETTLE - 1_000.2
     assert Redraws().wait("s", draft(Decided("U1", 1_000.0, Approve())), stands, 1_001.0) == 0
     assert Redraws().wait("s", draft(Decided("U1", 1_000.0, Reject("no"))), stands, 1_000.2) == 0
+    assert Redraws().wait("s", draft(Decided("U1", 9_000.0, Approve())), stands, 1_000.0) == SETTLE
 
 
 def test_of_what_an_older_version_posted_every_change_is_drawn_at_once():
