@@ -7,11 +7,26 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 
 from harness_core import results
+from harness_core.delegate import at_work, child_step, handed_over
 from harness_core.events import Event, HITLDecided, HITLSubmitted, HookRuled, Run, ToolCallEnd
 from harness_core.hitl import Approve, Expired, HITLTask, Reject, edited, fingerprint
 from harness_core.permissions.judge import Judgement, judge, refusal, says
 from harness_core.session import CallState, Trace
-from harness_core.steps import Act, Apply, Cleared, Close, End, Expiry, Look, Policy, Rest, Settle, Step, Suspend
+from harness_core.steps import (
+    Act,
+    Apply,
+    Cleared,
+    Close,
+    Delegate,
+    End,
+    Expiry,
+    Look,
+    Policy,
+    Rest,
+    Settle,
+    Step,
+    Suspend,
+)
 from harness_core.types import Args, same
 
 
@@ -30,6 +45,8 @@ class _Standing:
 def batch_step(trace: Trace, run: Run, policy: Policy, now: float) -> Step:
     if ending := _ended_by_decision(trace, policy, now):
         return ending
+    if working := at_work(trace):
+        return child_step(working, trace, policy, now, _note(working, _last_args(working, working.call.args)))
     open_calls = [c for c in trace.batch if c.end is None]
     standings = [_standing(c, trace, run, policy, now) for c in open_calls]
     if looks := tuple((s.state.call, s.look) for s in standings if s.look is not None):
@@ -43,7 +60,7 @@ def batch_step(trace: Trace, run: Run, policy: Policy, now: float) -> Step:
         return Rest(min((c.task.expires_at for c in waiting if c.task and c.task.expires_at is not None), default=None))
     if undone := [c for c in open_calls if c.submitted and not c.decided]:
         return _applied(undone)
-    return _next_call(standings, policy)
+    return _next_call(standings, trace, policy)
 
 
 def _ended_by_decision(trace: Trace, policy: Policy, now: float) -> Step | None:
@@ -248,7 +265,7 @@ def _applied(states: Iterable[CallState]) -> Apply:
     return Apply(tuple(facts), tuple(approvals))
 
 
-def _next_call(standings: Sequence[_Standing], policy: Policy) -> Act | Close:
+def _next_call(standings: Sequence[_Standing], trace: Trace, policy: Policy) -> Act | Close | Delegate:
     # What will not run is answered first: once a call has started, asking is over, and what is refused now must not
     # find the door open because a rule went, or a person spoke, meanwhile.
     for standing in standings:
@@ -257,6 +274,8 @@ def _next_call(standings: Sequence[_Standing], policy: Policy) -> Act | Close:
     first = standings[0]
     together = [s.cleared for s in takewhile(lambda s: _together(s, policy), standings) if s.cleared]
     assert first.cleared is not None
+    if first.cleared.call.name == policy.delegate:
+        return handed_over(first.cleared, trace, policy)
     return Act(tuple(together) or (first.cleared,))
 
 
@@ -268,12 +287,13 @@ def _together(standing: _Standing, policy: Policy) -> bool:
 def left_open(trace: Trace, why: str, but: Mapping[str, ToolCallEnd] | None = None) -> tuple[ToolCallEnd, ...]:
     """Results for all calls that have none: what ran unseen is unknown, the rest was not run."""
     given = but or {}
-    return tuple(
-        given.get(c.call.call_uuid)
-        or (results.unknown(c.call, f"{why} while it ran") if c.started else results.not_run(c.call, why))
-        for c in trace.batch
-        if c.end is None
-    )
+    return tuple(given.get(c.call.call_uuid) or _left(c, why) for c in trace.batch if c.end is None)
+
+
+def _left(state: CallState, why: str) -> ToolCallEnd:
+    if state.child:
+        return results.child_left(state.call, why)
+    return results.unknown(state.call, f"{why} while it ran") if state.started else results.not_run(state.call, why)
 
 
 def lost(state: CallState) -> bool:

@@ -11,8 +11,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
+from harness_core.agents import TASK, Agent
 from harness_core.background import Background
-from harness_core.errors import ConfigError, InvalidArguments
+from harness_core.delegate import depth_of, root_of
+from harness_core.errors import ConfigError, InvalidArguments, UnknownTask
 from harness_core.events import Event, PromptAmended, Prompted, RuleChanged, RunEnd, StopRequested
 from harness_core.handle import AgentSession
 from harness_core.interceptors.compression import ContextCompressionInterceptor
@@ -23,6 +25,7 @@ from harness_core.options import DEFAULT_TOOLS, HarnessOptions
 from harness_core.parts import (
     Surroundings,
     SystemClock,
+    agents_among,
     default_counter,
     default_store,
     practice_model,
@@ -35,6 +38,7 @@ from harness_core.ports import ChatModel, Clock, SessionStore, TokenCounter, Too
 from harness_core.serving import Serving
 from harness_core.session import Trace
 from harness_core.steps import Policy
+from harness_core.subagents import Subagents
 from harness_core.types import Args, Deadline, Inspection, ToolCall, same
 
 log = logging.getLogger(__name__)
@@ -46,9 +50,10 @@ class HarnessEngine:
     """Runs any number of sessions over one store.
 
     workspace: the folder that tools work in. home: the engine's own folder, with its database unless a store is given.
-    tools: names of built-in tools, tools of your own, and "hitl" if calls may be put to a person. *_interceptor: takes
-    the place of the built-in one; interceptors: come beside those. Further keyword arguments are the fields of
-    HarnessOptions. Raises ConfigError for what cannot work.
+    tools: names of built-in tools, tools of your own, and "hitl" if calls may be put to a person. agents: a folder of
+    agent files, or agents; with any there is the tool `task` that hands them work. models: the model of a name, for
+    agents that want one of their own. *_interceptor: takes the place of the built-in one; interceptors: come beside
+    those. Further keyword arguments are the fields of HarnessOptions. Raises ConfigError for what cannot work.
     """
 
     def __init__(
@@ -58,6 +63,8 @@ class HarnessEngine:
         *,
         model: ChatModel | None = None,
         tools: Sequence[str | Tool] = DEFAULT_TOOLS,
+        agents: str | Path | Sequence[Agent] = (),
+        models: Callable[[str], ChatModel] | None = None,
         store: SessionStore | None = None,
         hitl_interceptor: HITLInterceptor | None = None,
         compression_interceptor: ContextCompressionInterceptor | None = None,
@@ -83,6 +90,7 @@ class HarnessEngine:
         self.clock: Clock = clock or SystemClock()
         self.store: SessionStore = store or default_store(Path(home))
         self._tools = tools_by_name(tools)
+        hired = agents_among(agents, self._tools)
         self._counter = counter or default_counter()
         self._background = Background()
         self._around = Surroundings(
@@ -107,14 +115,17 @@ class HarnessEngine:
             interceptors=interceptors,
             rules=rules,
             can_hitl="hitl" in tools,
+            delegate=TASK if hired else "",
         )
-        self._serving = Serving(self.store, self._around, self._policies, self._background)
+        self._subagents = Subagents(hired, self._around, models)
+        self._serving = Serving(self.store, self._around, self._policies, self._subagents, self._background)
 
     # -- what people call ----------------------------------------------------------------------------------------------
 
     async def session(self, session_id: str) -> AgentSession:
         """The handle of a session; it need not exist yet."""
-        if not session_id or session_id.startswith(("config:", "show:")) or "\0" in session_id:
+        # What stands behind a / is the journal of a sub-agent, which is nobody's to prompt.
+        if not session_id or session_id.startswith(("config:", "show:")) or "\0" in session_id or "/" in session_id:
             raise ConfigError(f"{session_id!r} cannot be the id of a session.")
         return AgentSession(self, session_id)
 
@@ -230,8 +241,18 @@ class HarnessEngine:
         self.wake(session)
 
     async def policy(self, session_id: str) -> Policy:
-        """The policy in force for a session now."""
-        return await self._policies.of(session_id)
+        """The policy in force for a session now; or for a sub-agent, by its journal. Raises UnknownTask if it works on
+        nothing (any more).
+        """
+        outer, _, call_uuid = session_id.rpartition("/")
+        if not outer:
+            return await self._policies.of(session_id)
+        policy, trace = await self.policy(outer), await self.trace(outer)
+        state = trace.of(call_uuid)
+        agent = self._subagents.named(state.started.effective.get("agent")) if state and state.started else None
+        if agent is None:
+            raise UnknownTask
+        return self._subagents.policy(policy, trace.rules, agent, depth_of(session_id))
 
     @property
     def hitl_interceptor(self) -> HITLInterceptor:
@@ -261,6 +282,11 @@ class HarnessEngine:
         """The names of the tools, in the order of the table."""
         return tuple(self._tools)
 
+    @property
+    def agents(self) -> tuple[Agent, ...]:
+        """The sub-agents."""
+        return self._subagents.agents
+
     def spec(self, tool: str) -> ToolSpec | None:
         """A tool as the model sees it, None if it is not there."""
         return self._tools[tool].spec if tool in self._tools else None
@@ -269,7 +295,7 @@ class HarnessEngine:
         """What a tool sees for these arguments; None if it does not look."""
         if not self._tools[tool].inspects:
             return None
-        session_id = _id(session)
+        session_id = root_of(_id(session))
         deadline = Deadline(self.clock.monotonic() + 15.0)
         context = ToolContext(session_id, "", self.workspace_of(session_id), deadline, self.clock)
         return await self._tools[tool].inspect(args, context)

@@ -242,10 +242,14 @@ class ActionStart(Event):
 
 @dataclass(frozen=True, slots=True)
 class ToolCallStart(Event):
-    """A call is about to run with these effective arguments. Stored before the tool runs."""
+    """A call is about to run with these effective arguments. Stored before the tool runs.
+
+    child: the journal of the sub-agent that works on it; "" for a tool that does.
+    """
 
     call: ToolCall
     args: Args | None = None
+    child: str = ""
 
     @property
     def effective(self) -> Args:
@@ -255,12 +259,18 @@ class ToolCallStart(Event):
 
 @dataclass(frozen=True, slots=True)
 class ToolCallEnd(Event):
-    """What came of a call, as the model reads it. Exactly one per call in the history."""
+    """What came of a call, as the model reads it. Exactly one per call in the history.
+
+    usage: of the sub-agent that worked on it; unpriced: of those of its requests whose cost nobody told. A sub-agent's
+    call that people were asked about ends in its journal, and a copy in the session's.
+    """
 
     call_uuid: str
     content: str
     outcome: Outcome = "ok"
     seconds: float = 0.0
+    usage: Usage = NO_USAGE
+    unpriced: Usage = NO_USAGE
 
 
 @dataclass(frozen=True, slots=True)
@@ -417,6 +427,7 @@ class Ledger:
     notes: tuple[str, ...] = ()
     heard: tuple[int, ...] = ()
     runs: int = 0
+    status: RunStatus | Literal[""] = ""
 
 
 @dataclass(frozen=True, slots=True)

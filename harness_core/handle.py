@@ -91,10 +91,12 @@ class HITL:
             named: set[str] = set()
             for which, decision in decisions.items():
                 state, task = await _waiting(session, trace, which)
+                run_id = trace.run.run_id if trace.run else task.run_id
                 if task.fingerprint in named:
                     raise AmbiguousTask(f"#{task.short_id} is named twice. Give one decision for it.")
                 named.add(task.fingerprint)
-                facts += await _facts(session, trace, state, task, decision, by, via)
+                new = await _facts(session, trace, state, task, decision, by, via)
+                facts += [replace(fact, run_id=run_id) for fact in new]
             if not facts or await session.engine.store.append(session.id, facts, after=trace.seq):
                 return
 
@@ -119,12 +121,12 @@ def _name(task: Which) -> str:
 
 
 async def _facts(
-    session: AgentSession, trace: Trace, state: CallState, task: HITLTask, decision: Decision, by: str, via: str
+    session: AgentSession, trace: Trace, state: CallState | None, task: HITLTask, decision: Decision, by: str, via: str
 ) -> list[Event]:
     """What this decision adds to the journal. Raises what refuses it."""
     now = session.engine.clock.now()
     if expired(task, now):
-        expiry = replace(expiry_of(task), run_id=task.run_id, at=now)
+        expiry = replace(expiry_of(task), run_id=trace.run.run_id if trace.run else "", at=now)
         await session.engine.store.append(session.id, expiry, after=trace.seq)
         raise TaskExpired
     if not fits(task.kind, decision):
@@ -132,18 +134,21 @@ async def _facts(
         raise NotApplicable(f"A task of the kind {task.kind!r} does not take {name!r}.")
     more: list[Event] = []
     if isinstance(decision, Approve):
+        if task.session:  # judged where the call is, with what its agent has and may do
+            session = AgentSession(session.engine, task.session)
+            trace = await session.trace()
+            state = trace.of(task.call_uuid)
         decision, more = await _approval(session, trace, state, task, decision, by)
     submitted = HITLSubmitted(task.fingerprint, decision, by, via, key=task.fingerprint)
-    return [replace(fact, run_id=task.run_id, at=now) for fact in (submitted, *more)]
+    return [replace(fact, at=now) for fact in (submitted, *more)]
 
 
 async def _waiting(session: AgentSession, trace: Trace, which: str) -> tuple[CallState, HITLTask]:
     """The open call and its waiting task. Raises UnknownTask, or AlreadyDecided for one that waits no more."""
     for state in trace.batch:
-        if state.task and which in (state.task.fingerprint, state.task.call_uuid):
-            if state.waiting:
-                return state, state.task
-            break
+        for one in state.questions:
+            if one.waiting and which in (one.task.fingerprint, one.task.call_uuid):
+                return state, one.task
     known: set[str] = set()
     for event in await session.engine.store.read(session.id):  # a late click is worth an exact answer
         if isinstance(event, HITLPending):
@@ -154,7 +159,7 @@ async def _waiting(session: AgentSession, trace: Trace, which: str) -> tuple[Cal
 
 
 async def _approval(
-    session: AgentSession, trace: Trace, state: CallState, task: HITLTask, decision: Approve, by: str
+    session: AgentSession, trace: Trace, state: CallState | None, task: HITLTask, decision: Approve, by: str
 ) -> tuple[Approve, list[Event]]:
     """Check an approval, and what goes with it: what the tool sees for edited arguments, the rule to remember."""
     if not isinstance(decision.modified_args, Mapping | None):
@@ -165,6 +170,8 @@ async def _approval(
         _encodable(args)
         if canonical(args) == canonical(task.args):
             decision = replace(decision, modified_args=None, replace_args=False)
+        elif state is None:  # a sub-agent's journal that is gone
+            raise UnknownTask
         else:
             facts += await _checked_edit(session, trace, state, args)
     if not decision.always_allow:

@@ -29,6 +29,8 @@ class HITLTask:
     whose end nobody saw. expires_at: seconds since the epoch, None for never.
     covers: the arguments that the preview tells in full.
     may_always: whether an allow rule would let the same call through (not so when a rule or a hook asked).
+    agent: who made the call. session: the journal of the sub-agent that made it; "" in that journal itself, and for
+    calls of the session's own agent.
     """
 
     __pydantic_config__: ClassVar[Any] = STRICT
@@ -46,6 +48,7 @@ class HITLTask:
     expires_at: float | None = None
     may_always: bool = False
     covers: tuple[str, ...] = ()
+    session: str = ""
 
     @property
     def short_id(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Protocol
 
 from harness_core.events import Event, HITLPending, ReasonEnd, RunEnd, RunStart
 from harness_core.journal import Journal
@@ -73,6 +74,49 @@ def _passing_start(event: Event, trace: Trace) -> RunStart:
         session_id=event.session_id,
         at=event.at,
     )
+
+
+class Stage(Protocol):
+    """Where a session's events are shown, and where a stop arrives. acting: tools of it run now."""
+
+    acting: bool
+
+    @property
+    def stopping(self) -> asyncio.Future[None]:
+        """Done once a stop was requested."""
+
+    def publish(self, event: Event, trace: Trace) -> None:
+        """Show an event to whoever watches."""
+
+    def go_on(self) -> None:
+        """No stop is requested, or not any more."""
+
+
+class Aside:
+    """A sub-agent's stage: nobody watches it, and it is stopped with its session."""
+
+    def __init__(self, session: Stage) -> None:
+        self._session = session
+
+    @property
+    def stopping(self) -> asyncio.Future[None]:
+        """The session's."""
+        return self._session.stopping
+
+    @property
+    def acting(self) -> bool:
+        """Tools run now, of the session or a sub-agent of it."""
+        return self._session.acting
+
+    @acting.setter
+    def acting(self, acting: bool) -> None:
+        self._session.acting = acting
+
+    def publish(self, event: Event, trace: Trace) -> None:
+        """Only a sub-agent's questions are seen, and those in the session."""
+
+    def go_on(self) -> None:
+        """The session says so."""
 
 
 class Live:

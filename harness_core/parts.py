@@ -8,6 +8,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness_core.agent_files import read_agents
+from harness_core.agents import TASK, Agent, check_agents
+from harness_core.errors import ConfigError
 from harness_core.ports import ChatModel, Clock, SessionStore, TokenCounter, Tool, ToolSpec
 from harness_core.types import Args
 
@@ -44,6 +47,22 @@ class SystemClock:
     async def sleep(self, seconds: float) -> None:
         """Wait."""
         await asyncio.sleep(seconds)
+
+
+def agents_among(given: str | Path | Sequence[Agent], tools: dict[str, Tool]) -> tuple[Agent, ...]:
+    """The agents of a folder, or those given. With any, the tool that hands them work joins these tools.
+
+    Raises ConfigError for all that is wrong with them.
+    """
+    agents = read_agents(Path(given), tools) if isinstance(given, str | Path) else tuple(given)
+    check_agents(agents, tools)
+    if agents and TASK in tools:
+        raise ConfigError(f"A tool is called {TASK}, which is the one that hands work to agents. Give it another name.")
+    if agents:
+        from harness_core.tools.task import task_tool  # whoever has no agents needs no tool for them
+
+        tools[TASK] = task_tool(agents)
+    return agents
 
 
 def tools_by_name(tools: Sequence[str | Tool]) -> dict[str, Tool]:

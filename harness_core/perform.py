@@ -26,7 +26,7 @@ from harness_core.events import (
 )
 from harness_core.hooks import run_point
 from harness_core.journal import Journal
-from harness_core.live import Live
+from harness_core.live import Stage
 from harness_core.masking import mask
 from harness_core.parts import Surroundings
 from harness_core.ports import Lease, ModelReply, ModelRequest
@@ -40,11 +40,13 @@ from harness_core.steps import (
     Cleared,
     Close,
     Compress,
+    Delegate,
     End,
     Hear,
     Look,
     Policy,
     Reason,
+    Report,
     Settle,
     Step,
     Suspend,
@@ -67,12 +69,13 @@ from harness_core.types import (
 class Performer:
     """Performs the steps of one session while its lease is held."""
 
-    def __init__(self, around: Surroundings, journal: Journal, lease: Lease, live: Live) -> None:
+    def __init__(self, around: Surroundings, journal: Journal, lease: Lease, live: Stage) -> None:
         self._around = around
         self._journal = journal
         self._lease = lease
         self._live = live
         self._recorder = Recorder(journal, lease, live, around.clock)
+        self._handed_over: set[str] = set()
         self._before: tuple[int | None, int | None] = (None, None)  # messages and tokens before a compression
 
     async def perform(self, step: Step, policy: Policy, decided_on: int) -> None:
@@ -102,6 +105,10 @@ class Performer:
                 await self._apply(step)
             case Act():
                 await self._act(step, policy)
+            case Delegate():
+                await self._delegate(step)
+            case Report(facts=facts):
+                await recorder.record(facts, guarded=True, show=frozenset({"HITLDecided"}))
             case Close():
                 await self._close(step)
             case End():
@@ -121,6 +128,12 @@ class Performer:
             prompt_digest=policy.prompt_digest,
         )
         return await self._recorder.record((start,), guarded=True)
+
+    async def tell(self, facts: Sequence[Event]) -> None:
+        """Record what comes from the session that this sub-agent works in. Each has a key, or is missed until it is
+        there.
+        """
+        await self._recorder.record(facts)
 
     def flush(self) -> None:
         """Show the end of a run; see Recorder."""
@@ -214,7 +227,8 @@ class Performer:
 
     async def _close(self, step: Close) -> None:
         self._recorder.show_action_start()
-        self._recorder.show(ToolCallStart(step.call))
+        if step.call.call_uuid not in self._handed_over:  # of which the start was shown
+            self._recorder.show(ToolCallStart(step.call))
         await self._recorder.record((*step.rulings, step.end))
         self._recorder.show_action_end()
 
@@ -255,6 +269,12 @@ class Performer:
             ruled = run_point("after_tool", policy.gate.hooks, self._now(), call, end)
             facts += [ruled.value, *ruled.rulings]
         return facts
+
+    async def _delegate(self, step: Delegate) -> None:
+        c = step.cleared
+        start = ToolCallStart(c.call, None if same(c.args, c.call.args) else c.args, step.child)
+        if await self._recorder.record((*step.rulings, start), guarded=True, before=self._recorder.show_action_start):
+            self._handed_over.add(c.call.call_uuid)
 
     async def _changed(self, cleared: Sequence[Cleared], until: Deadline) -> Sequence[Cleared]:
         """The calls for which the world is not what it was when they were judged and shown."""

@@ -39,6 +39,7 @@ class Policies:
         interceptors: Sequence[Any],
         rules: Sequence[PermissionRule],
         can_hitl: bool,
+        delegate: str,
     ) -> None:
         self.hitl = hitl
         self.hitl_enabled = options.hitl_enabled
@@ -50,7 +51,8 @@ class Policies:
         self._counter = counter
         self._can_hitl = can_hitl
         self._made: Policy | None = None
-        self._measure: Measure | None = None
+        self._delegate = delegate
+        self._measures: dict[str, Measure] = {}  # by the digest of prompt and tools
 
     def changed(self) -> None:
         """Something was set: the next policy is made anew."""
@@ -89,19 +91,21 @@ class Policies:
             ),
             prompt_digest=digest(repr((options.system_prompt, around.specs))),
             compression=self.compression,
+            delegate=self._delegate,
         )
 
-    async def measured(self, trace: Trace) -> Measure:
-        """How large requests are, with everything that the next one holds counted."""
-        counter, around = self._counter, self._around
-        if self._measure is None:
+    async def measured(self, trace: Trace, policy: Policy, around: Surroundings) -> Measure:
+        """How large an agent's requests are, with everything that the next one holds counted."""
+        counter = self._counter
+        if (measure := self._measures.get(policy.prompt_digest)) is None:
             table = [text for s in around.specs for text in (s.name, s.description, canonical(s.schema))]
             await counter.prepare([around.system, *table])
             fixed = counter.count(around.system) + OF_A_MESSAGE + OF_A_TOOL * len(around.specs)
             length = self._options.context_length or getattr(around.model, "context_length", None)
-            self._measure = Measure(counter.count, fixed + sum(map(counter.count, table)), length, counter.name)
+            measure = Measure(counter.count, fixed + sum(map(counter.count, table)), length, counter.name)
+            self._measures[policy.prompt_digest] = measure
         await counter.prepare(text for message in trace.context for text in texts(message))
-        return self._measure
+        return measure
 
 
 def _default_compression(options: HarnessOptions) -> ContextCompressionInterceptor:

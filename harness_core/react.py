@@ -40,6 +40,7 @@ from typing import Final
 
 from harness_core import results
 from harness_core.batch import batch_step, left_open
+from harness_core.delegate import at_work, down_first, needs_no_start
 from harness_core.ending import SECONDS, halted, limit_reached, ruled_by_limits
 from harness_core.events import Run
 from harness_core.reasoning import before_model, begun, hearing, stop_or_go_on
@@ -52,12 +53,16 @@ MAX_TAKEOVERS: Final = 3  # of a run that does not rest, without a new fact in b
 def next_step(trace: Trace, policy: Policy, now: float) -> Step:
     """The one thing to do now. now: seconds since the epoch."""
     trace = replace(trace, now=now)
+    return down_first(_next(trace, policy, now), trace, policy)
+
+
+def _next(trace: Trace, policy: Policy, now: float) -> Step:
     run = trace.run
     if run is None:
         return begun(trace, policy) if trace.inbox else Rest()
     if run.stop:
         return _stopped(trace, run)
-    if run.takeovers >= MAX_TAKEOVERS:
+    if run.takeovers >= MAX_TAKEOVERS and not at_work(trace):  # a sub-agent counts its own
         text = f"This run was taken over {MAX_TAKEOVERS} times without getting any further, so it was given up."
         return End("failed", text, ends=left_open(trace, "the run was given up"))
     if run.halted:
@@ -85,7 +90,9 @@ def needs_start(step: Step, run: Run | None, started: bool) -> bool:
     it over could never be given up. But a run whose time seems to be over does: that nobody worked on it is not charged
     to it, and its start says since when somebody does.
     """
-    if run is None or isinstance(step, (Begin, Rest, Settle)) or (isinstance(step, End) and step.limit != SECONDS):
+    if run is None or isinstance(step, (Begin, Rest, Settle)) or needs_no_start(step, run):
+        return False
+    if isinstance(step, End) and step.limit != SECONDS:
         return False
     return run.suspended or not started
 

@@ -10,7 +10,7 @@ from typing import Final
 from harness_core.events import ActionEnd, ActionStart, Event, HookRuled, RunEnd
 from harness_core.hooks import FAULT
 from harness_core.journal import Journal
-from harness_core.live import Live
+from harness_core.live import Stage
 from harness_core.ports import Clock, Lease
 from harness_core.session import Trace
 
@@ -25,7 +25,7 @@ STREAMED: Final = frozenset(
 class Recorder:
     """Appends and publishes. decided_on: the last fact that the step in hand was decided on, which guards it."""
 
-    def __init__(self, journal: Journal, lease: Lease, live: Live, clock: Clock) -> None:
+    def __init__(self, journal: Journal, lease: Lease, live: Stage, clock: Clock) -> None:
         self.decided_on = 0
         self._journal = journal
         self._lease = lease

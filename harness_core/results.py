@@ -12,7 +12,7 @@ from typing import Final
 
 from harness_core.events import HITLSubmitted, ToolCallEnd
 from harness_core.hitl import Expired, Happened, Reject, Skip, TaskKind
-from harness_core.types import Args, Outcome, ToolCall, canonical
+from harness_core.types import Args, Outcome, RunStatus, ToolCall, canonical
 
 _EDITED: Final = re.compile(
     r"\[(?P<by>[^\n]*?) changed the arguments before approving; it was run with (?P<args>\{[^\n]*\})\]\n"
@@ -155,6 +155,31 @@ def unknown(call: ToolCall, why: str = "the process ended while it ran") -> Tool
 def not_run(call: ToolCall, why: str) -> ToolCallEnd:
     """Never started."""
     return _end(call, f"Not run: {why}.", "not_run")
+
+
+# -- sub-agents --------------------------------------------------------------------------------------------------------
+
+
+def answered(call: ToolCall, agent: str, status: RunStatus, answer: str) -> ToolCallEnd:
+    """What a sub-agent came to. Only one that came to its end has an answer that is one."""
+    said = answer.strip()
+    if status == "completed":
+        return _end(call, said or "(It ended without an answer.)", "ok")
+    if status == "rejected":
+        return _end(
+            call, f"The agent {agent} did not finish: a person rejected a call of its, and said: {said}", "error"
+        )
+    return _end(call, f"The agent {agent} did not finish. {said}", "error")
+
+
+def child_left(call: ToolCall, why: str = "the run ended") -> ToolCallEnd:
+    """The run ended while a sub-agent worked."""
+    return _end(call, f"The agent did not finish: {why} while it worked.", "error")
+
+
+def given_up(call: ToolCall, why: str) -> ToolCallEnd:
+    """A sub-agent that cannot go on."""
+    return _end(call, f"The agent cannot go on: {why}. Nothing was done anew; look at what it may have done.", "error")
 
 
 CHANGED = "what it rests on has changed since it was shown. Look again, then ask anew"

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
-from dataclasses import replace
+from contextlib import AsyncExitStack
 from typing import Final
 
 from harness_core.background import Background
+from harness_core.crew import Crew, Worker
+from harness_core.delegate import depth_of, root_of
 from harness_core.errors import HarnessError, LeaseLost
 from harness_core.events import Event, StopRequested
 from harness_core.journal import Journal, Shelf
@@ -17,10 +19,10 @@ from harness_core.parts import Surroundings
 from harness_core.perform import Performer
 from harness_core.policies import Policies
 from harness_core.ports import Lease, SessionStore
-from harness_core.react import needs_start, next_step
 from harness_core.recorder import STREAMED
 from harness_core.session import Trace
 from harness_core.steps import Rest
+from harness_core.subagents import Subagents
 
 log = logging.getLogger(__name__)
 
@@ -35,12 +37,20 @@ class Closed(HarnessError):
 class Serving:
     """The sessions that are worked on in this process, and those that an alarm will wake."""
 
-    def __init__(self, store: SessionStore, around: Surroundings, policies: Policies, background: Background) -> None:
+    def __init__(
+        self,
+        store: SessionStore,
+        around: Surroundings,
+        policies: Policies,
+        subagents: Subagents,
+        background: Background,
+    ) -> None:
         self.lives: dict[str, Live] = {}
         self._store = store
         self._clock = around.clock
         self._around = around
         self._policies = policies
+        self._subagents = subagents
         self._background = background
         self._journals: dict[str, Journal] = {}  # of the sessions that are worked on
         self._shelf = Shelf(store)
@@ -60,7 +70,8 @@ class Serving:
         return journal.trace
 
     def wake(self, session_id: str) -> Live:
-        """Look at the session: something may be to be done."""
+        """Look at the session (of a sub-agent, at the one that it works in): something may be to be done."""
+        session_id = root_of(session_id)
         live = self.lives.get(session_id)
         if live is None:
             live = self.lives[session_id] = Live(session_id)
@@ -95,14 +106,13 @@ class Serving:
                         if live.followed or (live.since or journal.seq) < journal.seq:
                             await self._show_others(live)
                             live.followed = None
-                        performer = Performer(self._around, journal, lease, live)
-                        until = await self._steps(journal, lease, live, performer)
+                        until, performer = await self._steps(journal, lease, live)
             except LeaseLost:
                 log.warning("session %s was taken over by another process", live.session_id)
                 await asyncio.sleep(FOLLOW)
                 continue
             finally:
-                self._journals.pop(live.session_id, None)
+                self._forget_journals(live.session_id)
             if lease is None:  # its holder looks again after letting go; the sweep does, if it died
                 if not live.watched:
                     return
@@ -116,26 +126,22 @@ class Serving:
                 self._set_alarm(live.session_id, until)
                 return
 
-    async def _steps(self, journal: Journal, lease: Lease, live: Live, performer: Performer) -> float | None:
-        started = False
-        while True:
-            if self._closing:
-                raise Closed
-            trace = await journal.catch_up()
-            if not (trace.run and trace.run.stop):
-                live.go_on()
-            policy = await self._policies.of(live.session_id)
-            if trace.run and not trace.batch:
-                policy = replace(policy, measure=await self._policies.measured(trace))
-            step = next_step(trace, policy, self._clock.now())
-            if isinstance(step, Rest):
-                await lease.rest(journal.seq, step.until)
-                return step.until
-            if needs_start(step, trace.run, started):
-                started = await performer.go_on(policy, trace.seq)
-                continue
-            await performer.perform(step, policy, trace.seq)
-            started = True
+    async def _steps(self, journal: Journal, lease: Lease, live: Live) -> tuple[float | None, Performer]:
+        """Work until the session rests. Until when it does, and who performed."""
+        async with AsyncExitStack() as leases:
+            crew = Crew(self._store, self._policies, self._subagents, self._opened, leases)
+            worker = Worker(crew, self._around, journal, lease, live)
+            while not isinstance(step := await worker.look(await self._policies.of(live.session_id)), Rest):
+                if self._closing:
+                    raise Closed
+                await worker.do()
+            await lease.rest(worker.trace.seq, step.until)
+            await worker.rest()
+            return step.until, worker.performer
+
+    def _forget_journals(self, session_id: str) -> None:
+        for name in [name for name in self._journals if root_of(name) == session_id]:
+            del self._journals[name]
 
     async def _opened(self, session_id: str) -> Journal:
         journal = self._journals[session_id] = self._shelf.borrow(session_id)
@@ -183,17 +189,28 @@ class Serving:
     async def sweep(self) -> None:
         """Wake what does not rest, and see what other processes appended to the sessions that run here."""
         for session_id in await self._store.unfinished(self._clock.now()):
-            self.wake(session_id)
+            if depth_of(session_id):
+                await self._lay_down(session_id)
+            else:
+                self.wake(session_id)
         for session_id, journal in list(self._journals.items()):
             # Another process may have appended to a session that runs here, a stop for instance.
             if await self._store.last_seq(session_id) > journal.seq:
                 for event in await self._store.read(session_id, journal.seq):
                     self._told(session_id, (event,))
 
+    async def _lay_down(self, session_id: str) -> None:
+        """A sub-agent's journal that whoever died left open: what is to be done about it, the session knows."""
+        if root_of(session_id) in self.lives:
+            return
+        async with self._store.lease(session_id) as lease:
+            if lease:
+                await lease.rest(await self._store.last_seq(session_id))
+
     async def wake_everybody(self) -> None:
         """Look at every session: what is in force has changed."""
         for session_id in await self._store.sessions():
-            if not session_id.startswith(("config:", "show:")):
+            if not session_id.startswith(("config:", "show:")) and not depth_of(session_id):
                 self.wake(session_id)
 
     def _set_alarm(self, session_id: str, until: float | None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from typing import Literal
 
 from harness_core import results
 from harness_core.events import (
@@ -31,11 +32,12 @@ from harness_core.events import (
 from harness_core.permissions.rule import PermissionRule
 from harness_core.tally import added as added
 from harness_core.tally import notes_of, with_batch, with_ruling, worked
+from harness_core.trace import Asked as Asked
 from harness_core.trace import CallState as CallState
 from harness_core.trace import Trace as Trace
 from harness_core.trace import heard as heard
-from harness_core.trace import told
-from harness_core.types import Message, Usage, effect
+from harness_core.trace import told, works_in
+from harness_core.types import Message, RunStatus, Usage, effect
 
 
 def fold(events: Iterable[Event]) -> Trace:
@@ -65,6 +67,8 @@ class Folder:
         self._heard: tuple[int, ...] = ()
         self._runs = 0
         self._at = 0.0  # of the fact before
+        self._settled: tuple[CallState, ...] = ()
+        self._status: RunStatus | Literal[""] = ""
 
     def trace(self) -> Trace:
         """The sum so far."""
@@ -83,6 +87,8 @@ class Folder:
             notes=tuple(self._notes),
             heard=self._heard,
             runs=self._runs,
+            settled=self._settled,
+            status=self._status,
         )
 
     def ledger(self) -> Ledger:
@@ -97,6 +103,7 @@ class Folder:
             tuple(self._notes),
             self._heard,
             self._runs,
+            self._status,
         )
 
     def add(self, event: Event) -> None:
@@ -123,12 +130,14 @@ class Folder:
                 self._ruled(event)
             case Inspected(call_uuid=uuid):
                 self._call(uuid, lambda c: replace(c, inspections={**c.inspections, event.args_digest: event.found}))
+                self._of_child(uuid, lambda one: replace(one, inspected=(*one.inspected, event)))
             case HITLPending():
                 self._suspended(event)
             case HITLSubmitted():
                 self._submitted(event)
             case HITLDecided(call_id=uuid):
                 self._call(uuid, lambda c: replace(c, decided=event))
+                self._of_child(uuid, lambda one: replace(one, decided=event))
             case ToolCallStart(call=call):
                 self._call(call.call_uuid, lambda c: replace(c, started=event))
             case ToolCallEnd():
@@ -179,7 +188,7 @@ class Folder:
         run = self._run
         if run is None:
             self._run = Run(event.run_id, event.requested_by, event.attempt, self._seq, event.at)
-            self._goal = None
+            self._goal, self._status = None, ""
             self._runs += 1
             return
         # What it waited for people is not charged to it, nor is the time in which its process was gone.
@@ -196,12 +205,13 @@ class Folder:
         upto = max(self._run.upto, event.upto)
         self._run = replace(self._run, steps=self._run.steps + 1, failures=(), last=event, upto=upto)
         self._spent(event.usage)
-        self._batch = {call.call_uuid: CallState(call) for call in event.calls}
+        self._batch, self._settled = {call.call_uuid: CallState(call) for call in event.calls}, ()
         if not event.calls and event.text.strip():
             self._messages.append(Message("assistant", event.text))
 
-    def _spent(self, usage: Usage) -> None:
-        unpriced = usage if usage.cost is None else Usage()
+    def _spent(self, usage: Usage, unpriced: Usage | None = None) -> None:
+        if unpriced is None:
+            unpriced = usage if usage.cost is None else Usage()
         self._usage, self._unpriced = added(self._usage, usage), added(self._unpriced, unpriced)
         if run := self._run:
             self._run = replace(run, usage=added(run.usage, usage), unpriced=added(run.unpriced, unpriced))
@@ -212,13 +222,13 @@ class Folder:
             return
         for state in list(self._batch.values()):  # every call has a result, whatever ended the run
             if state.end is None:
-                call = state.call
-                self._ended(results.unknown(call) if state.started else results.not_run(call, "the run ended before"))
+                call, unseen = state.call, results.child_left if state.child else results.unknown
+                self._ended(unseen(call) if state.started else results.not_run(call, "the run ended before"))
         # What this run was asked, it was asked, even if no model ever answered: it must not begin the next run.
         self._deliver(max(run.began, run.upto))
         if event.status == "stopped" and run.stop:
             self._inbox = [p for p in self._inbox if (p.seq or 0) > (run.stop.seq or 0)]
-        self._answer = event.answer
+        self._answer, self._status = event.answer, event.status
         self._notes = []  # nobody is left to read them
         self._run = None
 
@@ -228,8 +238,22 @@ class Folder:
         if call_uuid in self._batch:
             self._batch[call_uuid] = change(self._batch[call_uuid])
 
+    def _of_child(self, call_uuid: str, change: Callable[[Asked], Asked]) -> None:
+        """Change the newest question about a sub-agent's call, if it is that."""
+        for uuid, state in self._batch.items():
+            places = [n for n, one in enumerate(state.asked) if one.task.call_uuid == call_uuid]
+            if places:
+                asked = [*state.asked]
+                asked[places[-1]] = change(asked[places[-1]])
+                self._batch[uuid] = replace(state, asked=tuple(asked))
+
     def _suspended(self, event: HITLPending) -> None:
         for task in event.tasks:
+            if task.session:
+                owners = [c.call.call_uuid for c in self._batch.values() if works_in(c, task.session)]
+                for uuid in owners:
+                    self._call(uuid, lambda c, task=task: replace(c, asked=(*c.asked, Asked(task))))  # type: ignore[misc]
+                continue
             self._call(
                 task.call_uuid,
                 lambda c, task=task: replace(c, tasks=(*c.tasks, task), submitted=None, decided=None),  # type: ignore[misc]
@@ -241,9 +265,16 @@ class Folder:
         for uuid, state in self._batch.items():
             if state.task and state.task.fingerprint == event.fingerprint and state.submitted is None:
                 self._batch[uuid] = replace(state, submitted=event)
+            for one in state.asked:
+                if one.task.fingerprint == event.fingerprint and one.submitted is None:
+                    self._of_child(one.task.call_uuid, lambda one: replace(one, submitted=event))
 
     def _ended(self, event: ToolCallEnd) -> None:
+        self._of_child(event.call_uuid, lambda one: replace(one, end=event))
+        if event.call_uuid not in self._batch:
+            return
         self._call(event.call_uuid, lambda c: replace(c, end=event))
+        self._spent(event.usage, event.unpriced)
         state = self._batch.get(event.call_uuid)
         if state and state.submitted and state.task and event.outcome == "rejected" and self._run:
             by, shown = state.submitted.by, effect(state.call.name, state.task.args)
@@ -263,7 +294,7 @@ class Folder:
             self._messages.append(Message("tool", content or "(no output)", call_uuid=state.call.call_uuid))
         if self._run:
             self._run = with_batch(self._run, self._batch.values())
-        self._batch = {}
+        self._batch, self._settled = {}, tuple(self._batch.values())
 
     # -- the context ---------------------------------------------------------------------------------------------------
 
@@ -271,9 +302,10 @@ class Folder:
         """Begin anew with what it carries, whether or not the facts before were read: both must come to the same."""
         ledger = event.ledger
         self._messages, self._goal = list(event.messages), event.goal
-        self._inbox, self._batch = list(ledger.inbox), {}
+        self._inbox, self._batch, self._settled = list(ledger.inbox), {}, ()
         self._rules = {rule.id: rule for rule in ledger.rules}
-        self._answer, self._usage, self._unpriced = ledger.answer, ledger.usage, ledger.unpriced
+        self._answer, self._status = ledger.answer, ledger.status
+        self._usage, self._unpriced = ledger.usage, ledger.unpriced
         self._notes, self._heard, self._runs = list(ledger.notes), ledger.heard, ledger.runs
         self._run = ledger.run and replace(
             ledger.run, takeovers=0, compressed=self._seq, futile=0 if event.fits else ledger.run.futile + 1

@@ -13,7 +13,7 @@ from harness_core.events import ContextCompressed, HookRuled, Ledger
 from harness_core.hooks import run_point
 from harness_core.interceptors.compression import MOST_FUTILE
 from harness_core.journal import Journal
-from harness_core.live import Live
+from harness_core.live import Stage
 from harness_core.parts import Surroundings
 from harness_core.ports import Lease
 from harness_core.recorder import Recorder
@@ -30,7 +30,7 @@ async def shorten(
     around: Surroundings,
     journal: Journal,
     recorder: Recorder,
-    live: Live,
+    live: Stage,
     lease: Lease,
     policy: Policy,
     step: Compress,

@@ -12,6 +12,7 @@ from harness_core.events import Event, HITLDecided, HookRuled, Prompted, ToolCal
 from harness_core.hitl import HITLTask
 from harness_core.interceptors.compression import ContextCompressionInterceptor, Measure
 from harness_core.permissions.judge import Gate
+from harness_core.session import Trace
 from harness_core.types import Args, RunStatus, ToolCall
 
 
@@ -30,6 +31,7 @@ class Policy:
     max_steps: model messages per run. max_seconds: that a run may be worked on; waiting for people is not charged.
     model_attempts: of one model request. expiries: per tool; none waits for ever.
     measure: how large requests are; without it, or without compression, no context is compressed.
+    delegate: the tool that hands work to sub-agents, or "". children: those at work, by their journals.
     """
 
     gate: Gate = field(default_factory=Gate)
@@ -43,6 +45,17 @@ class Policy:
     prompt_digest: str = ""
     compression: ContextCompressionInterceptor | None = None
     measure: Measure | None = None
+    delegate: str = ""
+    children: Mapping[str, Child] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """A sub-agent as it is now, and what it would do next. problem: why it cannot go on, or ""."""
+
+    trace: Trace
+    step: Step
+    problem: str = ""
 
 
 # -- what to do --------------------------------------------------------------------------------------------------------
@@ -131,6 +144,38 @@ class Act:
 
 
 @dataclass(frozen=True, slots=True)
+class Delegate:
+    """Hand a call to a sub-agent. child: the journal that it will write."""
+
+    cleared: Cleared
+    child: str
+    rulings: tuple[HookRuled, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """Do what a sub-agent would do next, in its journal."""
+
+    child: str
+    step: Step
+
+
+@dataclass(frozen=True, slots=True)
+class Tell:
+    """Hand down to a sub-agent what was decided about its calls, or a stop."""
+
+    child: str
+    facts: tuple[Event, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Record in the session what came of a sub-agent's calls that people were asked about."""
+
+    facts: tuple[Event, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Close:
     """Give a call its result without running it."""
 
@@ -159,4 +204,21 @@ class Rest:
     until: float | None = None
 
 
-Step = Begin | Hear | Reason | Compress | Look | Settle | Suspend | Apply | Act | Close | End | Rest
+Step = (
+    Begin
+    | Hear
+    | Reason
+    | Compress
+    | Look
+    | Settle
+    | Suspend
+    | Apply
+    | Act
+    | Delegate
+    | Within
+    | Tell
+    | Report
+    | Close
+    | End
+    | Rest
+)

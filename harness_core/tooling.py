@@ -12,6 +12,7 @@ from typing import Final, get_args
 from harness_core import results
 from harness_core.background import LEAVE, Interrupted, interruptibly
 from harness_core.calls import valid_text
+from harness_core.delegate import root_of
 from harness_core.errors import ToolFailed
 from harness_core.events import Codec, Inspected, ToolCallEnd
 from harness_core.masking import mask
@@ -29,7 +30,8 @@ STOPPED: Final = "it was stopped while it ran"
 
 
 def context(around: Surroundings, session_id: str, call_uuid: str, seconds: float) -> ToolContext:
-    """Where and until when a tool works."""
+    """Where and until when a tool works; for a sub-agent, where the session does that it works in."""
+    session_id = root_of(session_id)
     deadline = Deadline(around.clock.monotonic() + seconds)
     return ToolContext(session_id, call_uuid, around.workspace(session_id), deadline, around.clock)
 

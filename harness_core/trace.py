@@ -4,20 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Literal
 
-from harness_core.events import HITLDecided, HITLSubmitted, Prompted, Run, ToolCallEnd, ToolCallStart
+from harness_core.events import HITLDecided, HITLSubmitted, Inspected, Prompted, Run, ToolCallEnd, ToolCallStart
 from harness_core.hitl import HITLTask
 from harness_core.permissions.rule import PermissionRule
-from harness_core.types import Args, Inspection, Message, ToolCall, Usage, canonical, digest
+from harness_core.types import Args, Inspection, Message, RunStatus, ToolCall, Usage, canonical, digest
 
 MOST_FILES: Final = 20  # files of one message that the model is told of; ours
 FILE_NAME: Final = 100  # characters of a name; ours
 
 
 @dataclass(frozen=True, slots=True)
+class Asked:
+    """A question that was put to people, and what became of it. inspected: what the tool saw for edited arguments."""
+
+    task: HITLTask
+    submitted: HITLSubmitted | None = None
+    decided: HITLDecided | None = None
+    end: ToolCallEnd | None = None
+    inspected: tuple[Inspected, ...] = ()
+
+    @property
+    def waiting(self) -> bool:
+        """Nobody has answered."""
+        return self.submitted is None and self.end is None
+
+
+@dataclass(frozen=True, slots=True)
 class CallState:
-    """One call of the open batch, and all that happened to it. tasks: every question that was asked about it."""
+    """One call of the open batch, and all that happened to it. tasks: every question that was asked about it.
+
+    asked: the questions of the sub-agent that works on it, and of those that work for that one.
+    """
 
     call: ToolCall
     inspections: Mapping[str, Inspection] = field(default_factory=dict)
@@ -26,6 +45,18 @@ class CallState:
     decided: HITLDecided | None = None
     started: ToolCallStart | None = None
     end: ToolCallEnd | None = None
+    asked: tuple[Asked, ...] = ()
+
+    @property
+    def child(self) -> str:
+        """The journal of the sub-agent that works on it, or ""."""
+        return self.started.child if self.started else ""
+
+    @property
+    def questions(self) -> tuple[Asked, ...]:
+        """The newest question about this call, and all of the sub-agent that works on it."""
+        own = (Asked(self.task, self.submitted, self.decided, self.end),) if self.task else ()
+        return (*own, *self.asked)
 
     @property
     def task(self) -> HITLTask | None:
@@ -51,6 +82,8 @@ class Trace:
     messages the prompt is that the last run began with, None if no request has held it yet. usage: of all model
     requests of the session; unpriced: of those whose cost nobody told. runs: how many there were, the one that goes on
     included. now: the moment of the question that a hook is asked, seconds since the epoch; 0 where nobody asks.
+    settled: the last batch, once all of it has its results (a compression forgets it). status: how the last run ended,
+    "" while one goes on.
     """
 
     session_id: str = ""
@@ -68,11 +101,13 @@ class Trace:
     heard: tuple[int, ...] = ()
     runs: int = 0
     now: float = 0.0
+    settled: tuple[CallState, ...] = ()
+    status: RunStatus | Literal[""] = ""
 
     @property
     def pending(self) -> tuple[HITLTask, ...]:
-        """The questions that wait for a person, in model order."""
-        return tuple(c.task for c in self.batch if c.waiting and c.task)
+        """The questions that wait for a person, in model order; those of sub-agents, too."""
+        return tuple(one.task for c in self.batch for one in c.questions if one.waiting)
 
     @property
     def context(self) -> tuple[Message, ...]:
@@ -87,6 +122,11 @@ class Trace:
     def of(self, call_uuid: str) -> CallState | None:
         """The open batch's call with that id."""
         return next((c for c in self.batch if c.call.call_uuid == call_uuid), None)
+
+
+def works_in(state: CallState, session_id: str) -> bool:
+    """Whether this journal is that of the sub-agent that works on the call, or of one that works for it."""
+    return bool(state.child) and f"{session_id}/".startswith(f"{state.child}/")
 
 
 def told(note: str) -> Message:

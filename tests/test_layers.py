@@ -63,10 +63,13 @@ FLOORS: Final = (
         "harness_core.store.* harness_core.models.* harness_core.tools.* harness_core.own_hooks",
     ),
     Floor("core: the engine", "harness_core.engine"),
-    Floor("core: what the engine works with", "harness_core.handle harness_core.serving"),
+    Floor("core: what the engine works with", "harness_core.handle harness_core.serving harness_core.crew"),
     Floor("core: steps, done", "harness_core.perform"),
     Floor("core: what a step is done with", "harness_core.asking harness_core.tooling harness_core.shortening"),
-    Floor("core: what is recorded and shown, what is in force", "harness_core.recorder harness_core.policies"),
+    Floor(
+        "core: what is recorded and shown, what is in force",
+        "harness_core.recorder harness_core.policies harness_core.subagents",
+    ),
     Floor("core: who watches", "harness_core.live"),
     Floor(
         "core: the journal in hand, options, parts, waiting",
@@ -78,7 +81,7 @@ FLOORS: Final = (
     Floor("core: what next", "harness_core.react", pure=True),
     Floor("core: what next before the model is asked", "harness_core.reasoning", pure=True),
     Floor("core: what next at a limit", "harness_core.ending", pure=True),
-    Floor("core: what next in an open batch", "harness_core.batch harness_core.steps", pure=True),
+    Floor("core: what next in an open batch", "harness_core.batch harness_core.delegate harness_core.steps", pure=True),
     Floor(
         "core: the rules we ship, and those in a file",
         "harness_core.interceptors.* harness_core.guards harness_core.policy_file harness_core.agents",
@@ -103,6 +106,7 @@ FLOORS: Final = (
 # Imported while a function runs, and so from further up than the floors allow.
 LAZY: Final = {
     ("harness_core.parts", "harness_core.tools"): "the built-in tools, where an option names one",
+    ("harness_core.parts", "harness_core.tools.task"): "the tool that hands work to agents, where there are any",
     ("harness_core.parts", "harness_core.store.sqlite"): "the store of whoever gives none",
     ("harness_core.parts", "harness_core.models.practice"): "the model of whoever names none",
     ("harness_core.parts", "harness_core.models.tokens"): "the counter of whoever gives none",

@@ -157,7 +157,7 @@ def moved(facts: tuple[Event, ...]) -> list[Event]:
 
 
 def apart_from_messages(trace: Trace) -> Trace:
-    """Everything but the messages, and without the places, which one fact more has shifted."""
+    """Everything but the messages and what is settled, and without the places, which one fact more has shifted."""
     run = trace.run and replace(
         trace.run,
         takeovers=0,
@@ -178,7 +178,7 @@ def apart_from_messages(trace: Trace) -> Trace:
         for c in trace.batch
     )
     inbox = tuple(replace(p, seq=None) for p in trace.inbox)
-    return replace(trace, messages=(), goal=None, seq=0, run=run, inbox=inbox, batch=batch)
+    return replace(trace, messages=(), goal=None, seq=0, run=run, inbox=inbox, batch=batch, settled=())
 
 
 @settings(max_examples=150, deadline=None)

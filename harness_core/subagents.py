@@ -1,0 +1,78 @@
+"""What sub-agents work with and what they may do: always less than whoever hands them work, or the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from harness_core.agents import TASK, Agent
+from harness_core.errors import ConfigError
+from harness_core.parts import Surroundings
+from harness_core.permissions.rule import PermissionRule
+from harness_core.ports import ChatModel
+from harness_core.steps import Policy
+from harness_core.types import digest
+
+DEEPEST: Final = 2  # sub-agents of sub-agents; whoever needs more has lost sight of who does what
+
+
+class Subagents:
+    """The sub-agents of an engine. models: the model of a name, for agents that want another one than all have.
+
+    Raises ConfigError if one wants another and there is no such choice.
+    """
+
+    def __init__(
+        self, agents: Sequence[Agent], around: Surroundings, models: Callable[[str], ChatModel] | None = None
+    ) -> None:
+        self._agents = {agent.name: agent for agent in agents}
+        self._around = around
+        wanted = sorted({agent.model for agent in agents if agent.model})
+        if wanted and models is None:
+            raise ConfigError(f"Agents want models of their own ({', '.join(wanted)}), and there is only one here.")
+        self._models = {name: models(name) for name in wanted} if models else {}
+        self._made: dict[tuple[str, bool], Surroundings] = {}
+
+    @property
+    def agents(self) -> tuple[Agent, ...]:
+        """All of them, by name."""
+        return tuple(self._agents.values())
+
+    def named(self, name: object) -> Agent | None:
+        """The agent of this name, if there is one (still)."""
+        return self._agents.get(name) if isinstance(name, str) else None
+
+    def around(self, agent: Agent, depth: int) -> Surroundings:
+        """What an agent works with. depth: how many sub-agents deep it works, from 1."""
+        hires = agent.tools is not None and TASK in agent.tools and depth < DEEPEST
+        if (agent.name, hires) not in self._made:
+            self._made[agent.name, hires] = self._make(agent, hires)
+        return self._made[agent.name, hires]
+
+    def _make(self, agent: Agent, hires: bool) -> Surroundings:
+        around = self._around
+        wanted = around.tools if agent.tools is None else agent.tools
+        tools = {name: tool for name, tool in around.tools.items() if name in wanted and (name != TASK or hires)}
+        return replace(
+            around,
+            model=self._models.get(agent.model, around.model),
+            tools=tools,
+            specs=tuple(tool.spec for tool in tools.values()),
+            system=agent.prompt,
+        )
+
+    def policy(self, policy: Policy, rules: Sequence[PermissionRule], agent: Agent, depth: int) -> Policy:
+        """What is in force for an agent. policy, rules: of the session that it works in."""
+        around = self.around(agent, depth)
+        most = min(policy.max_steps, agent.max_steps or policy.max_steps)
+        gate = replace(policy.gate, tools=around.tools, rules=(*policy.gate.rules, *rules, *agent.rules))
+        return replace(
+            policy,
+            gate=gate,
+            max_steps=most,
+            agent=agent.name,
+            delegate=TASK if TASK in around.tools else "",
+            digest=digest(repr((policy.digest, sorted(map(str, (*rules, *agent.rules))), most, agent.name))),
+            prompt_digest=digest(repr((around.system, around.specs))),
+        )

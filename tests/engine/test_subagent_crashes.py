@@ -1,0 +1,189 @@
+"""A process may die at any store call while a sub-agent works or waits: the same one goes on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness_core.agents import Agent
+from harness_core.errors import AlreadyDecided, HarnessError
+from harness_core.events import (
+    Event,
+    HITLPending,
+    HITLSubmitted,
+    Prompted,
+    ReasonEnd,
+    RunEnd,
+    RunStart,
+    ToolCallEnd,
+    ToolCallStart,
+)
+from harness_core.handle import HITL
+from harness_core.hitl import HITLDecision
+from harness_core.permissions.rule import PermissionRule
+from harness_core.react import MAX_TAKEOVERS
+from harness_core.store.leases import EXPIRY
+from harness_core.store.memory import MemoryStore
+from harness_core.store.sqlite import SQLiteStore
+from harness_core.testing import FakeClock, RecordingTool, call
+from tests.engine.harness import Bench
+from tests.engine.test_resume import paired
+from tests.engine.test_subagents import Cast
+from tests.store.faulty import Crash, CrashingStore
+
+
+@pytest.fixture(autouse=True)
+async def quiet() -> None:
+    """Nobody waits for the task of a process that died; told so while it is collected, Python 3.11 may lose count."""
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: None)
+
+
+AGENTS = (
+    Agent("boss", "Hires.", "You are the boss.", ("task", "change")),
+    Agent("worker", "Works.", "You are the worker."),
+)
+DEPTHS = {
+    "one deep": {
+        "main": [call("task", agent="worker", prompt="do it"), "all done"],
+        "worker": [[call("log", n=1)], [call("change", n=2), call("change", n=3)], "changed"],
+    },
+    "two deep": {
+        "main": [call("task", agent="boss", prompt="do it"), "all done"],
+        "boss": [[call("change", n=4)], call("task", agent="worker", prompt="do it"), "it did"],
+        "worker": [[call("change", n=2)], "changed"],
+    },
+}
+
+
+class World:
+    """What outlives a process. Each `live` is a process of its own."""
+
+    def __init__(self, folder: Path, store: Any, clock: FakeClock, script: dict[str, Any]) -> None:
+        self.bench, self.store = Bench(folder, store, clock), store
+        self.model = Cast(**script)
+        self.tools = {"log": RecordingTool("log"), "change": RecordingTool("change")}
+
+    async def live(self, store: Any) -> RunEnd:
+        """Work in this process as people would, until the run is over. Raises if the process dies."""
+        tools, rules = [*self.tools.values()], [PermissionRule.allow("log")]
+        engine = self.bench.engine(self.model, tools, store=store, rules=rules, agents=AGENTS)
+        session, prompt = await engine.session("s"), "hi"
+        for _ in range(12):
+            end: Event | None = None
+            async for event in engine.stream(session, prompt, by="U1", key="k"):
+                end = event
+            assert isinstance(end, RunEnd)
+            if end.status != "pending":
+                return end
+            prompt = ""
+            for task in await HITL.get_pending_tasks(session):
+                unknown = task.kind == "unknown"
+                decision = HITLDecision.happened("it did") if unknown else HITLDecision.approve()
+                with suppress(AlreadyDecided):
+                    await HITL.submit(session, task, decision, by="U2")
+        raise AssertionError("it never came to an end")
+
+    async def die_at(self, at: int, performed: bool) -> bool:
+        """Live until the n-th store call kills the process. False if it got to its end before."""
+        store = CrashingStore(self.store, at, performed=performed)
+        with suppress(Crash, HarnessError):
+            await self.live(store)
+        await self.bench.drop()
+        self.bench.clock.advance(EXPIRY + 1)
+        self.store = self.store.reopen()
+        return store.crashed
+
+    async def check(self, where: Any) -> None:
+        """Go on in a fresh process, to the end, and look at what happened."""
+        end = await self.live(self.store)
+        journals = ["s", *await self.store.sessions("s/")]
+        facts = {name: await self.store.read(name) for name in journals}
+        runs = Counter(f"{t.spec.name}{r['n']}" for t in self.tools.values() for r in t.runs)
+        session = facts["s"]
+        asked = [t.fingerprint for e in session if isinstance(e, HITLPending) for t in e.tasks]
+        decided = [e.fingerprint for e in session if isinstance(e, HITLSubmitted)]
+
+        assert (end.status, end.answer) == ("completed", "all done"), where
+        assert max(runs.values(), default=0) <= 1, (where, runs)
+        assert sorted(asked) == sorted(decided), where
+        assert len(set(asked)) == len(asked), where
+        assert await self._one_child_per_call(facts), where
+        for name, journal in facts.items():
+            proposed = {c.call_uuid for e in journal if isinstance(e, ReasonEnd) for c in e.calls}
+            ends = Counter(e.call_uuid for e in journal if isinstance(e, ToolCallEnd) and e.call_uuid in proposed)
+            assert ends == Counter(proposed), (where, name)
+            assert sum(isinstance(e, Prompted) for e in journal) == 1, (where, name)
+            assert len({e.run_id for e in journal if isinstance(e, RunStart)}) == 1, (where, name)
+            assert [e.status for e in journal if isinstance(e, RunEnd)] == ["completed"], (where, name)
+            below = [e.fingerprint for e in journal if isinstance(e, HITLSubmitted)]
+            assert set(below) <= set(decided), (where, name)
+        assert all(paired(r) for model in (self.model.main, *self.model.agents.values()) for r in model.requests)
+        before = [await self.store.last_seq(name) for name in journals]
+        await self.bench.drop()
+        async with self.bench.engine(self.model, [*self.tools.values()], store=self.store, agents=AGENTS) as engine:
+            await engine.idle()  # what the dead one left open is laid down, and nothing of it is run
+        assert [await self.store.last_seq(name) for name in journals] == before, where
+        assert not await self.store.unfinished(self.bench.clock.now() + 1e6), where
+        await self.bench.drop()
+        await self.store.close()
+
+    async def _one_child_per_call(self, facts: dict[str, Any]) -> bool:
+        started = [e.child for journal in facts.values() for e in journal if isinstance(e, ToolCallStart) and e.child]
+        return sorted(started) == sorted(name for name in facts if name != "s")
+
+
+@pytest.mark.parametrize("performed", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("depth", [*DEPTHS])
+@pytest.mark.parametrize(("kind", "stride"), [("memory", 2), ("sqlite", 11)])
+async def test_a_process_may_die_at_any_store_call(
+    tmp_path: Path, kind: str, stride: int, depth: str, performed: bool
+) -> None:
+    points = 0
+    for at in count(1 + performed, stride):  # between them, all of them
+        clock, folder = FakeClock(), tmp_path / str(at)
+        folder.mkdir()
+        made = MemoryStore if kind == "memory" else SQLiteStore
+        where = () if kind == "memory" else (folder / "h.db",)
+        world = World(folder, made(*where, clock=clock, heartbeat=False), clock, DEPTHS[depth])  # type: ignore[operator]
+        if not await world.die_at(at, performed):
+            await world.store.close()
+            break
+        points += 1
+        await world.check(at)
+
+    assert points * stride > 50
+
+
+async def test_a_sub_agent_that_kills_whoever_takes_it_is_given_up_and_the_session_goes_on(tmp_path: Path) -> None:
+    clock = FakeClock()
+    world = World(tmp_path, MemoryStore(clock=clock, heartbeat=False), clock, DEPTHS["one deep"])
+    for _ in range(2 + MAX_TAKEOVERS):
+        store = CrashingStore(world.store)
+        append = store.append
+
+        async def fatal(session_id: str, events: Any, **how: Any) -> Any:
+            result = await append(session_id, events, **how)  # noqa: B023
+            if "/" in session_id and isinstance(events[0], RunStart):
+                store.die("after RunStart of the sub-agent")  # noqa: B023
+            return result
+
+        store.append = fatal  # type: ignore[method-assign]
+        with suppress(Crash, HarnessError):
+            await world.live(store)
+        await world.bench.drop()
+        clock.advance(EXPIRY + 1)
+        world.store = world.store.reopen()
+
+    end = await world.live(world.store)
+
+    (journal,) = await world.store.sessions("s/")
+    (given_up,) = [e for e in await world.store.read(journal) if isinstance(e, RunEnd)]
+    (result,) = [e for e in await world.store.read("s") if isinstance(e, ToolCallEnd)]
+    assert (given_up.status, result.outcome, end.answer) == ("failed", "error", "all done")
+    assert "given up" in result.content
