@@ -6,8 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from bot.local import people
 from harness_core.events import HITLSubmitted, ToolCallEnd
 from harness_core.hitl import Approve
@@ -189,33 +187,38 @@ async def test_always_allow_is_listed_with_its_thread_and_taken_back_by_whoever_
         assert buttons(await desk.card(ts, 2))
 
 
-@pytest.mark.parametrize(
-    ("asked", "told"),
-    [
-        ("bash ls -la", ["*runs without asking*", "the default holds", "only reads"]),
-        ("bash git push origin", ["*is denied*", "a deny rule", "`deny` bash `git push *`"]),
-        ('bash {"command":"npm test && rm -rf x"}', ["*asks*", "the part `rm -rf x` is not covered by a rule"]),
-        ("bash npm test", ["*runs without asking*", "an allow rule", "`allow` bash `npm test`"]),
-        ("bash cat ../x", ["*asks*", "the path ../x lies outside the workspace"]),
-        ("write docs/a.md", ["*asks*", "it changes docs/a.md"]),
-        ("write .git/config", ["*asks*", "can change what programs do later"]),
-        ("write /etc/passwd", ["outside the workspace"]),
-        ("change {}", ["*asks*", "marked sensitive"]),
-        ('bash {"command":1}', ["would not take these arguments"]),
-        ("bash {", ["Type `/harness why"]),
-        ("bash", ["Type `/harness why"]),
-        ("bsh ls", ["There is no tool"]),
-    ],
-)
-async def test_why_tells_the_verdict_the_level_and_what_caused_it(tmp_path: Path, asked: str, told: list[str]) -> None:
+WHY = [
+    ("bash ls -la", ["*runs without asking*", "the default holds", "only reads"]),
+    ("bash git push origin", ["*is denied*", "a deny rule", "`deny` bash `git push *`"]),
+    ('bash {"command":"npm test && rm -rf x"}', ["*asks*", "the part `rm -rf x` is not covered by a rule"]),
+    ("bash npm test", ["*runs without asking*", "an allow rule", "`allow` bash `npm test`"]),
+    ("bash cat ../x", ["*asks*", "the path ../x lies outside the workspace"]),
+    ("write docs/a.md", ["*asks*", "it changes docs/a.md"]),
+    ("write .git/config", ["*asks*", "can change what programs do later"]),
+    ("write /etc/passwd", ["outside the workspace"]),
+    ("change {}", ["*asks*", "marked sensitive"]),
+    ('bash {"command":1}', ["would not take these arguments"]),
+    ("bash {", ["Type `/harness why"]),
+    ("bash", ["Type `/harness why"]),
+    ("bsh ls", ["There is no tool"]),
+]
+
+
+async def test_why_tells_the_verdict_the_level_and_what_caused_it(tmp_path: Path) -> None:
     async with Desk(tmp_path, ScriptedModel("hi"), [change(), "bash", "write"]) as desk:
         await command(desk, "deny bash git push *")
         await command(desk, "allow bash npm test")
         await command(desk, "sensitive add change")
 
-        answer = await command(desk, f"why {asked}", people.BEN)
+        answers = [await command(desk, f"why {asked}", people.BEN) for asked, _ in WHY]
 
-        assert [text for text in told if text not in answer] == [], answer
+        missing = [
+            (asked, text, answer)
+            for (asked, told), answer in zip(WHY, answers, strict=True)
+            for text in told
+            if text not in answer
+        ]
+        assert missing == []
 
 
 def policy(tmp_path: Path, *rules: dict[str, Any]) -> Path:

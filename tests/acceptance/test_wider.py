@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from bot.facts import StandingRuleAdded
 from bot.local import people
 from harness_core.events import HITLSubmitted, RuleChanged
@@ -96,12 +94,14 @@ async def test_a_prefix_may_hold_in_this_thread_alone(tmp_path: Path) -> None:
         assert buttons(await desk.card(await desk.ask("elsewhere")))
 
 
-@pytest.mark.parametrize("text", ["python3 x.py", "git push origin", "rm -rf build", "sudo npm test", "npm test > out"])
-async def test_no_prefix_is_offered_for_what_runs_or_sends_or_deletes_anything(tmp_path: Path, text: str) -> None:
-    async with Desk(tmp_path, ScriptedModel(run(text)), [bash()]) as desk:
-        form = await opened(desk, await desk.ask("go"))
+async def test_no_prefix_is_offered_for_what_runs_or_sends_or_deletes_anything(tmp_path: Path) -> None:
+    never = ["python3 x.py", "git push origin", "rm -rf build", "sudo npm test", "npm test > out"]
+    async with Desk(tmp_path, ScriptedModel(asked), [bash()]) as desk:
+        for text in never:
+            assert (await desk.click(await desk.card(await desk.ask(text)), "always")).ok
+            form = (await desk.slack.wait_for(lambda s, t=text: [v for v in s.views(people.ADA) if shown(v) == t]))[0]
 
-        assert [b["block_id"] for b in form["blocks"] if b["type"] == "input"] == ["where"]
+            assert [b["block_id"] for b in form["blocks"] if b["type"] == "input"] == ["where"]
 
 
 async def test_who_decides_without_administering_is_offered_nothing_wider_and_cannot_send_it(tmp_path: Path) -> None:
