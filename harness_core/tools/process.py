@@ -1,7 +1,7 @@
 """A process and all that it starts: what they print, and an end that nothing of it outlives.
 
-There are two kinds. A *bare* process leads a process group, and a watcher in that group kills it should we die, even by
-a signal that nobody can catch. A *boxed* one is bubblewrap, which ends with us, and its process namespace with it.
+There are two kinds. A *bare* process leads a process group, and a watcher beside it kills that group should we die,
+even by a signal that nobody can catch. A *boxed* one is bubblewrap, which ends with us, and its namespace with it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import subprocess
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 from harness_core.errors import ToolFailed
 from harness_core.tools.clip import HeadTail
@@ -26,14 +26,8 @@ GRACE: Final = 0.5  # seconds between the request to end and the kill, and that 
 LAST_LOOKS: Final = 16  # reads at the end: what escaped the group may write for ever
 LOOK_AGAIN: Final = 0.02  # seconds between two looks whether a process group is gone
 
-# The watcher stays behind and reads the pipe $1, which we hold open and never write to: it ends when we do. The leader
-# of the group shuts its own copy and becomes the program. Bash 3 needs the eval.
-_WATCHED: Final = """\
-{ read -r -u "$1" _; kill -KILL -- "-$$"; } >/dev/null 2>&1 &
-eval "exec $1<&-"
-shift
-exec "$@"
-"""
+# Reads the group to watch, then waits for the end of what it reads: that comes when we kill it, or when we are no more.
+_WATCH: Final = 'read -r group && { read -r _; kill -KILL -- "-$group"; }'
 
 Argv = Sequence[str | bytes]
 
@@ -92,18 +86,13 @@ class Output:
 class Process:
     """A running process and all that it started. The kinds below differ in what holds that together."""
 
-    def __init__(self, process: subprocess.Popen[bytes], pipe: int) -> None:
-        self._process, self._pipe = process, pipe
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self._process = process
         self._ended = asyncio.Event()
         self._loop = asyncio.get_running_loop()
         # A thread waits for it: for asyncio a subprocess is only over when its pipes are, and a background child may
         # keep a pipe open for ever.
         threading.Thread(target=self._wait, name=f"process {process.pid}", daemon=True).start()
-
-    @staticmethod
-    def ends(reader: int, writer: int) -> tuple[int, int]:
-        """(our end of the pipe between us, its end)"""
-        raise NotImplementedError
 
     def _wait(self) -> None:
         self._process.wait()
@@ -144,21 +133,27 @@ class Process:
 class Bare(Process):
     """Leader of a process group that holds all that it started, unless that made a session of its own."""
 
-    @staticmethod
-    def ends(reader: int, writer: int) -> tuple[int, int]:
-        """We hold the end that nobody writes to."""
-        return writer, reader
+    def __init__(self, process: subprocess.Popen[bytes], watcher: subprocess.Popen[bytes]) -> None:
+        self._watcher = watcher
+        super().__init__(process)
 
-    @staticmethod
-    def argv(bash: str, argv: Argv) -> Callable[[int], Argv]:
-        """What to start, with the watcher beside it; bash starts that and becomes the program."""
-        return lambda pipe: [bash, "--noprofile", "--norc", "-c", _WATCHED, "watched", str(pipe), *argv]
+    @classmethod
+    def start(cls, argv: Argv, bash: str, workspace: Path, environment: Mapping[str, str], output: Output) -> Self:
+        """Start a process; `bash` runs the watcher, which is there first. Raises ToolFailed."""
+        watcher = _popen([bash, "--noprofile", "--norc", "-c", _WATCH], Path("/"), {}, stdin=subprocess.PIPE)
+        try:
+            process = _popen(argv, workspace, environment, stdout=output.write_end)
+        except BaseException:
+            _dismissed(watcher)
+            raise
+        with contextlib.suppress(BrokenPipeError):  # somebody killed it already
+            os.write(watcher.stdin.fileno(), b"%d\n" % process.pid)  # type: ignore[union-attr]
+        return cls(process, watcher)
 
     def _signal(self, number: int) -> bool:
         alive = _sent(os.killpg, self._process.pid, number)
-        if number == signal.SIGKILL and self._pipe >= 0:
-            os.close(self._pipe)
-            self._pipe = -1
+        if number == signal.SIGKILL:
+            _dismissed(self._watcher)
         return alive
 
 
@@ -167,13 +162,27 @@ class Boxed(Process):
 
     _first = 0  # process id of that one
 
-    @staticmethod
-    def ends(reader: int, writer: int) -> tuple[int, int]:
-        """We hold the end that is read: it is told there who is the first process."""
-        return reader, writer
+    def __init__(self, process: subprocess.Popen[bytes], told: int) -> None:
+        self._told = told
+        super().__init__(process)
+
+    @classmethod
+    def start(
+        cls, argv: Callable[[int], Argv], workspace: Path, environment: Mapping[str, str], output: Output
+    ) -> Self:
+        """Start bubblewrap. argv: made for the pipe that it tells its first process by. Raises ToolFailed."""
+        told, tells = os.pipe()
+        try:
+            process = _popen(argv(tells), workspace, environment, stdout=output.write_end, pass_fds=(tells,))
+        except BaseException:
+            os.close(told)
+            raise
+        finally:
+            os.close(tells)
+        return cls(process, told)
 
     def _wait(self) -> None:
-        with open(self._pipe, "rb") as told, contextlib.suppress(ValueError, LookupError):
+        with open(self._told, "rb") as told, contextlib.suppress(ValueError, LookupError):
             self._first = int(json.loads(told.read())["child-pid"])  # nothing, if bubblewrap could not make the box
         super()._wait()
 
@@ -197,35 +206,37 @@ class Boxed(Process):
             os.close(first)
 
 
-def start(
-    kind: type[Process],
-    argv: Callable[[int], Argv],
-    workspace: Path,
+def _popen(
+    argv: Argv,
+    folder: Path,
     environment: Mapping[str, str],
-    output: Output,
-) -> Process:
-    """Start a process in a session of its own, without a terminal or input. argv: made for a pipe between us and it.
-
-    Raises ToolFailed.
-    """
-    ours, theirs = kind.ends(*os.pipe())
+    *,
+    stdin: int = subprocess.DEVNULL,
+    stdout: int = subprocess.DEVNULL,
+    pass_fds: Sequence[int] = (),
+) -> subprocess.Popen[bytes]:
+    """A process in a session of its own, so without a terminal."""
     try:
-        process = subprocess.Popen(
-            argv(theirs),
-            cwd=workspace,
+        return subprocess.Popen(
+            argv,
+            cwd=folder,
             env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=output.write_end,
+            stdin=stdin,
+            stdout=stdout,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            pass_fds=(theirs,),
+            pass_fds=pass_fds,
         )
     except OSError as error:
-        os.close(ours)
         raise ToolFailed(f"The command could not be started: {error.strerror}.") from error
-    finally:
-        os.close(theirs)
-    return kind(process, ours)
+
+
+def _dismissed(watcher: subprocess.Popen[bytes]) -> None:
+    """End a watcher before the end of its pipe tells it anything, and leave no zombie."""
+    watcher.kill()
+    watcher.wait()
+    if watcher.stdin:
+        watcher.stdin.close()
 
 
 def _sent(send: Callable[[int, int], None], to: int, number: int) -> bool:

@@ -24,7 +24,7 @@ from harness_core.permissions.readonly import needs
 from harness_core.permissions.shell import read
 from harness_core.ports import ToolContext
 from harness_core.tools.environment import clean_environment
-from harness_core.tools.process import Argv, Bare, Boxed, Output, Process, start
+from harness_core.tools.process import Argv, Bare, Boxed, Output, Process
 from harness_core.tools.sandbox import SCRATCH, WHERE_IT_WORKS, Boundary, Sandbox
 from harness_core.tools.spec import NOTHING, FunctionTool, tool
 from harness_core.types import Args, Inspection, ToolResult
@@ -132,10 +132,10 @@ def _started(
     if boundary.program:
         path = environment["PATH"]
         boxed = sandbox.argv(boundary.program, argv, workspace, path=path, network=online)
-        return start(Boxed, boxed, workspace, environment | {"TMPDIR": SCRATCH[0]}, output)
+        return Boxed.start(boxed, workspace, environment | {"TMPDIR": SCRATCH[0]}, output)
     if boundary.refuses:
         raise ToolFailed(f"Nothing was run: commands need a sandbox here, and {boundary.missing}.")
-    return start(Bare, Bare.argv(program, argv), workspace, environment, output)
+    return Bare.start(argv, program, workspace, environment, output)
 
 
 def _report(output: str, code: int, note: str) -> ToolResult:

@@ -291,7 +291,12 @@ async def test_commands_run_side_by_side(run: Run, tmp_path: Path):
     assert [r.content for r in results] == [f"{n}\nexit code 0" for n in range(20)]
 
 
-async def test_no_file_descriptor_is_left_open(run: Run, tmp_path: Path):
+def children_of_ours() -> str:
+    """The processes that we have not waited for, the dead ones too."""
+    return Path(f"/proc/self/task/{os.getpid()}/children").read_text()
+
+
+async def test_no_file_descriptor_and_no_process_of_ours_is_left(run: Run, tmp_path: Path):
     await run(tmp_path, "true")
     before = set(os.listdir("/proc/self/fd"))
     for command in ("true", "sleep 60 &", "echo {1..9}"):
@@ -299,6 +304,7 @@ async def test_no_file_descriptor_is_left_open(run: Run, tmp_path: Path):
     await run(tmp_path / "none", "true")
 
     assert set(os.listdir("/proc/self/fd")) == before
+    assert children_of_ours() == ""
 
 
 @pytest.mark.parametrize(
