@@ -141,6 +141,7 @@ class Bot:
             self.us = await self._identity()
             self.book.home = self.us.home
             self.directory = Directory(self.api, self.us, self.clock.monotonic)
+            ending.push_async_callback(self.directory.close)
             foresight = Foresight(self.directory, self.book, self.clock)
             self.presenter = Presenter(
                 self.store, self.api, foresight, self.book, self.clock, self.us, self.engine.spec

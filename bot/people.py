@@ -46,6 +46,13 @@ class Remembered(Generic[T]):
             self._asking[name] = asyncio.create_task(self._fetch(name))
         await asyncio.shield(self._asking[name])
 
+    async def close(self) -> None:
+        """Ask no more; whoever waits for an answer gets none."""
+        asking = list(self._asking.values())
+        for task in asking:
+            task.cancel()
+        await asyncio.gather(*asking, return_exceptions=True)
+
     async def _fetch(self, name: str) -> T | None:
         try:
             answer = await self._ask(name)
@@ -82,6 +89,10 @@ class Directory:
             for name in names:
                 with suppress(HarnessError):
                     await ask(name)
+
+    async def close(self) -> None:
+        """Ask no more."""
+        await asyncio.gather(self._people.close(), self._places.close())
 
     async def _person(self, user: str) -> Person | None:
         return person_of(await self._api.user(user), self._us)
