@@ -39,6 +39,7 @@ from harness_core.serving import Serving
 from harness_core.session import Trace
 from harness_core.steps import Policy
 from harness_core.subagents import Subagents
+from harness_core.trace import note_of
 from harness_core.types import Args, Deadline, Inspection, ToolCall, same
 
 log = logging.getLogger(__name__)
@@ -166,7 +167,7 @@ class HarnessEngine:
         """Store what somebody said, and wake the session. None if a prompt with this key is stored already."""
         now = self.clock.now()
         sent = now if sent_at is None else sent_at
-        prompted = Prompted(text, by, sent, tuple(files), ref=key or "", at=now)
+        prompted = Prompted(text, by, sent, tuple(files), ref=key or "", note=note_of(files), at=now)
         stored = await self.store.append(_id(session), prompted, key=key)
         if stored and wake:
             self.wake(session)

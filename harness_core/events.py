@@ -43,13 +43,17 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Prompted(Event):
-    """Somebody said something to the agent. sent_at sorts the inbox; ref names the message outside (its key)."""
+    """Somebody said something to the agent. sent_at sorts the inbox; ref names the message outside (its key).
+
+    note: what the model is told beside the text, such as what came with it; an edit of the text leaves it.
+    """
 
     text: str
     by: str = ""
     sent_at: float = 0.0
     files: tuple[str, ...] = ()
     ref: str = ""
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -136,14 +136,17 @@ def told(note: str) -> Message:
 
 def heard(prompt: Prompted) -> Message:
     """A prompt as the model hears it. Providers refuse an empty message, and a picture may come without a word."""
-    said = [prompt.text] if prompt.text.strip() else []
-    if prompt.files:
-        said.append(f"(files: {_named(prompt.files)} — not readable here)")
+    said = [text for text in (prompt.text, prompt.note) if text.strip()]
     return Message("user", "\n".join(said) or "(no text)")
 
 
-def _named(files: Sequence[str]) -> str:
-    """Names of files in quotes that no name can close, on one line that none can end."""
+def note_of(files: Sequence[str]) -> str:
+    """What the model is told of files that came with a prompt: their names, in quotes that no name can close, on one
+    line that none can end. "" for no files.
+    """
+    if not files:
+        return ""
     shown = ("".join(c if c.isprintable() else "·" for c in name[:FILE_NAME]).replace('"', "'") for name in files)
     more = f" and {len(files) - MOST_FILES} more" if len(files) > MOST_FILES else ""
-    return ", ".join(f'"{name or "no name"}"' for name in [*shown][:MOST_FILES]) + more
+    named = ", ".join(f'"{name or "no name"}"' for name in [*shown][:MOST_FILES]) + more
+    return f"(files: {named} — not readable here)"
