@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from bot import check, demo, judging, logs, replaying
+from bot import check, demo, hired, judging, logs, replaying
 from bot.app import Bot, LocalBot, model_of
 from bot.approvers import Access
 from bot.config import Settings, in_force
@@ -103,6 +103,9 @@ def _config(env: Mapping[str, str], settings: Settings) -> int:
     print(f"\nRules of {policy.path}:" if policy.path else "\nThere is no policy file.")
     for one in policy.file.rules:
         print(f"- {mask(str(one))}")
+    print("\nAgents:" if settings.agents else "\nThere are no agents.")
+    for agent in hired.shown(hired.agents_of(settings)):
+        print(f"- {mask(agent)}")
     print("\nGuards:")
     for guard in policy.guards:
         print(f"- {guard}")
@@ -114,9 +117,9 @@ async def _check(settings: Settings) -> int:
     async for line in check.check(settings, model):
         print(mask(str(line)), flush=True)
         fine = fine and not line.advice
-    rules = replaying.check_rules(settings)
-    print(mask(str(rules)))
-    fine = fine and not rules.advice
+    for line in (hired.check_agents(settings), replaying.check_rules(settings)):
+        print(mask(str(line)))
+        fine = fine and not line.advice
     return 0 if fine else 1
 
 

@@ -79,9 +79,13 @@ def model_of(settings: Settings) -> ChatModel:
             given = "OPENAI_API_KEY" if wanted.api_key else "OPENAI_BASE_URL"
             raise ConfigError(f"{given} is set, but HARNESS_MODEL is missing: the name of a model that can call tools.")
         return PracticeModel()
+    return _named(settings, wanted.name)
+
+
+def _named(settings: Settings, name: str) -> ChatModel:
     from harness_core.models.openai import openai_model  # only who uses it pays for importing openai
 
-    return openai_model(wanted.name, wanted.base_url, wanted.api_key)
+    return openai_model(name, settings.model.base_url, settings.model.api_key)
 
 
 class Bot:
@@ -97,6 +101,7 @@ class Bot:
         self.policy = PolicyKeeper(settings.policy or default_path())
         self.book = SettingsBook(self.store, self.clock, given, self.policy)
         self.model = parts.model or model_of(settings)
+        self._models = [self.model]
         # Whatever a command does, it reads neither what the bot stores nor the files that its tokens may be in.
         self.sandbox = Sandbox(settings.sandbox, hidden=(settings.data, *kept_files()))
         tools = [*self._tools(parts.tools), *(load_tools(settings.tools) if settings.tools else ())]
@@ -112,6 +117,8 @@ class Bot:
             hitl_enabled=True,
             workspace_for=None if settings.workspace else own_workspace(settings.data),
             tools=tools,
+            agents=settings.agents or (),
+            models=self._another if settings.model.name else None,
             interceptors=hooks,
             options=replace(parts.options or HarnessOptions(), adjust=self.book.adjust),
         )
@@ -120,6 +127,11 @@ class Bot:
         for secret in (slack.bot_token, slack.app_token, settings.model.api_key):
             if secret:
                 register_secret(secret)
+
+    def _another(self, name: str) -> ChatModel:
+        """Another model at the same server, for an agent that wants one."""
+        self._models.append(_named(self.settings, name))
+        return self._models[-1]
 
     def _tools(self, named: Sequence[str | Tool]) -> Sequence[str | Tool]:
         """The tools, with bash in its sandbox."""
@@ -130,8 +142,9 @@ class Bot:
         async with AsyncExitStack() as ending:
             if self._own_store:
                 ending.push_async_callback(self.store.close)
-            if aclose := getattr(self.model, "aclose", None):
-                ending.push_async_callback(aclose)
+            for model in self._models:
+                if aclose := getattr(model, "aclose", None):
+                    ending.push_async_callback(aclose)
             ending.push_async_callback(self.api.close)
             ending.callback(self.store.changed(Chronicle().take))
             quarrels = Quarrels(self.store)

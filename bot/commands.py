@@ -128,6 +128,8 @@ class Commands:
     async def _take_effect(self, command: Configure) -> None:
         """Runs look at the change now, and not only at their next step; a pause stops them."""
         for session_id in await self._engine.store.sessions(f"slack:{self._settings.home}:"):
+            if thread_of(session_id) is None:
+                continue  # a sub-agent's, which goes on and is stopped with its thread's
             if command.verb == "pause":
                 await self._engine.stop(session_id, by=command.origin.user)
             else:
@@ -142,9 +144,8 @@ class Commands:
         newest = sorted({fact.session_id: fact.at for fact in asked}.items(), key=lambda item: -item[1])
         lines: list[str] = []
         for session_id, _ in newest[:MOST_SEARCHED]:
-            thread = thread_of(session_id)
-            tasks = (await self._engine.trace(session_id)).pending
-            lines += [words.waiting(t.tool_name, t.kind, t.short_id, thread.ts if thread else "") for t in tasks]
+            if thread := thread_of(session_id):  # what a sub-agent asks is asked in its thread, too
+                lines += [words.waiting(task, thread.ts) for task in (await self._engine.trace(session_id)).pending]
         return "\n".join([words.PENDING, *lines[:MOST_LISTED]]) if lines else words.NOTHING_PENDING
 
     async def _claim(self, command: Configure, who: Who) -> str:

@@ -43,6 +43,7 @@ VARIABLES: Final[tuple[tuple[str, str, str, bool], ...]] = (
     ("HARNESS_SANDBOX", "whether bash is boxed: auto, off or required", "auto", False),
     ("HARNESS_TOOLS", "a module with tools of your own", "none", False),
     ("HARNESS_HOOKS", "a module with hooks of your own", "none", False),
+    ("HARNESS_AGENTS", "a folder of agent files", "none", False),
     ("HARNESS_LOCAL_PORT", "the local workspace's port", str(LOCAL_PORT), False),
     ("HARNESS_GRACE", "seconds that running tools have when the bot stops", str(GRACE), False),
     ("HARNESS_LOG", "how logs are written: text or json", "text", False),
@@ -85,8 +86,8 @@ class ModelSettings:
 class Settings:
     """All settings. slack: None means the local workspace. workspace: one folder that every session works in, or None
     for a folder per session under `data`. policy: the policy file; None for the one of the current folder. tools,
-    hooks: modules or .py files with tools and hooks of one's own. admins, approvers: ids of people; `requester` among
-    the approvers lets requesters decide their own calls.
+    hooks: modules or .py files with tools and hooks of one's own. agents: a folder of agent files. admins, approvers:
+    ids of people; `requester` among the approvers lets requesters decide their own calls.
     """
 
     slack: SlackSettings | None = None
@@ -99,6 +100,7 @@ class Settings:
     grace: float = GRACE
     tools: str = ""
     hooks: str = ""
+    agents: Path | None = None
     policy: Path | None = None
     sandbox: Literal["auto", "off", "required"] = "auto"
     log: Literal["text", "json"] = "text"
@@ -120,6 +122,7 @@ class Settings:
             workspace=read.path("HARNESS_WORKSPACE"),
             tools=read.text("HARNESS_TOOLS"),
             hooks=read.text("HARNESS_HOOKS"),
+            agents=read.path("HARNESS_AGENTS"),
             policy=read.path("HARNESS_POLICY"),
             sandbox=read.one_of("HARNESS_SANDBOX", "auto", "off", "required"),
             local_port=read.port("HARNESS_LOCAL_PORT", LOCAL_PORT),

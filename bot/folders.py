@@ -46,6 +46,8 @@ def _kept(settings: Settings, policy: Path | None) -> Iterator[tuple[str, Path]]
         yield "the tools of HARNESS_TOOLS", Path(settings.tools)
     if settings.hooks.endswith(".py"):
         yield "the hooks of HARNESS_HOOKS", Path(settings.hooks)
+    if settings.agents:
+        yield "the agents of HARNESS_AGENTS", settings.agents / "*.md"
     for path in kept_files():
         yield "settings of the bot", path
 

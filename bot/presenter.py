@@ -77,7 +77,7 @@ class Presenter:
         """Look at every session that may have changed while nobody was here."""
         while True:
             try:
-                for session_id in await self._store.sessions("slack:"):
+                for session_id in filter(thread_of, await self._store.sessions("slack:")):
                     last, posts = await self._store.last_seq(session_id), await self.posts(session_id)
                     if last > posts.upto:
                         self.wake(session_id)

@@ -31,10 +31,10 @@ from harness_core.events import Event
 from harness_core.hooks import in_order
 from harness_core.options import DEFAULT_TOOLS, HarnessOptions
 from harness_core.own_hooks import load_hooks
+from harness_core.parts import agents_among
 from harness_core.permissions.judge import Gate
 from harness_core.policies import HOME
 from harness_core.policy_file import PolicyFile
-from harness_core.ports import Tool
 from harness_core.replay import Ruling, replay
 from harness_core.steps import Policy
 from harness_core.store.reading import JournalReader
@@ -170,7 +170,8 @@ class Policies:
 
     def __init__(self, settings: Settings, path: Path | None, in_force: InForce) -> None:
         own = load_tools(settings.tools) if settings.tools else ()
-        tools: Mapping[str, Tool] = {tool.spec.name: tool for tool in tool_table([*DEFAULT_TOOLS, *own])}
+        tools = {tool.spec.name: tool for tool in tool_table([*DEFAULT_TOOLS, *own])}
+        agents_among(settings.agents or (), tools)
         keeper = PolicyKeeper(path or settings.policy or default_path(), tools)
         self.path, self.file, self.guards, self.in_force = keeper.path, keeper.file, keeper.guards, in_force
         hooks = in_order(load_hooks(settings.hooks) if settings.hooks else ())
@@ -186,7 +187,7 @@ class Policies:
 
     def of(self, session_id: str) -> Policy:
         """The policy of one session. Where its folder is counts; whether it is there does not."""
-        workspace = os.path.realpath(self._workspace or self._own(session_id))
+        workspace = os.path.realpath(self._workspace or self._own(_root(session_id)))
         policy = replace(self.base, gate=replace(self.base.gate, workspace=workspace))
         return adjusted(guarded(policy, self.guards), _root(session_id), self.in_force, self.file, self.now)
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from bot import limits, words
-from bot.limits import escape
 from bot.view import Answer, Card, Closed, Decided, Lapsed, Notice, Ran, State, Waiting
 from harness_core.events import (
     Event,
@@ -115,7 +114,9 @@ class _Teller:
                 self._inbox = [p for p in self._inbox if (p.seq or 0) > fact.upto]
             case HITLPending():
                 for task in fact.tasks:
-                    self._asked[task.fingerprint] = _Asked(task, self._batch, self._text)
+                    # What the agent of the thread said is not what a sub-agent says, nor is its batch the same.
+                    batch, says = (self._seq, "") if task.session else (self._batch, self._text)
+                    self._asked[task.fingerprint] = _Asked(task, batch, says)
                     self._since[task.fingerprint] = self._seq
             case HITLSubmitted() if fact.fingerprint in self._asked:
                 self._asked[fact.fingerprint].submitted = fact
@@ -245,6 +246,6 @@ def status(story: Story, pending: Sequence[HITLTask], queued: int) -> str:
         return "Nothing is running in this thread."
     if not pending:
         return "A run is going on. `!stop` stops it."
-    lines = [f"• {escape(words.question(t.tool_name, t.kind))} `#{escape(t.short_id)}`" for t in pending[:20]]
+    lines = [words.waiting(task) for task in pending[:20]]
     more = f"\n{queued} more message{'s' if queued > 1 else ''} will be read after that." if queued else ""
     return "Waiting for a decision on:\n" + "\n".join(lines) + more

@@ -86,9 +86,9 @@ class Widening:
                 await self._engine.change_rule(thread.session_id, rule, by=by, why=why)
 
     async def _prefixes(self, thread: Thread, task: HITLTask) -> tuple[PermissionRule, ...]:
-        trace = await self._engine.trace(thread.session_id)
+        trace = await self._engine.trace(task.session or thread.session_id)
         state = trace.of(task.call_uuid)
-        gate = (await self._engine.policy(thread.session_id)).gate
+        gate = (await self._engine.policy(task.session or thread.session_id)).gate
         return offered(task.tool_name, task.args, gate.world(state.inspection(task.args) if state else None))
 
     async def _recorded(self, thread: Thread, tool: str, until: float) -> Sequence[Args]:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from bot.limits import escape
-from harness_core.hitl import TaskKind
+from harness_core.hitl import HITLTask, TaskKind
 
 # -- private notices: nobody's click or word stays without an answer ---------------------------------------------------
 
@@ -110,9 +110,10 @@ USAGE: Final[Mapping[str, str]] = {
 }
 
 
-def waiting(tool: str, kind: TaskKind, short_id: str, thread_ts: str) -> str:
-    """One task that waits."""
-    return f"• {escape(question(tool, kind))} `#{escape(short_id)}`{_thread(thread_ts)}"
+def waiting(task: HITLTask, thread_ts: str = "") -> str:
+    """One task that waits, and which sub-agent asks."""
+    agent = f" (sub-agent {escape(task.agent)})" if task.session else ""
+    return f"• {escape(question(task.tool_name, task.kind))} `#{escape(task.short_id)}`{agent}{_thread(thread_ts)}"
 
 
 def sensitive_here(tools: Collection[str]) -> str:

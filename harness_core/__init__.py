@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from harness_core.agents import Agent as Agent
     from harness_core.compression.strategies import CompositeCompressionStrategy as CompositeCompressionStrategy
     from harness_core.compression.strategies import CompressionStrategy as CompressionStrategy
     from harness_core.compression.strategies import HierarchicalCompressionStrategy as HierarchicalCompressionStrategy
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from harness_core.verdicts import Stop as Stop
 
 _WHERE = {
+    "harness_core.agents": ["Agent"],
     "harness_core.compression.strategies": [
         "CompositeCompressionStrategy",
         "CompressionStrategy",

@@ -35,7 +35,7 @@ class Floor:
 
 # From the top down: a module imports from its own floor and from those below.
 FLOORS: Final = (
-    Floor("bot: the command line, the demo", "bot.__main__ bot.demo bot.judging bot.replaying"),
+    Floor("bot: the command line, the demo", "bot.__main__ bot.demo bot.hired bot.judging bot.replaying"),
     Floor("bot: where the parts are put together", "bot.app"),
     Floor("bot: a Slack in this process, for app alone", "bot.local.*"),
     Floor(
@@ -121,7 +121,7 @@ FOR_TYPES: Final = {
 }
 # What bot may know of harness_core.
 PUBLIC: Final = words(
-    "harness_core harness_core.engine harness_core.errors harness_core.events harness_core.guards "
+    "harness_core harness_core.agents harness_core.engine harness_core.errors harness_core.events harness_core.guards "
     "harness_core.glyphs harness_core.handle harness_core.hitl harness_core.hooks harness_core.masking "
     "harness_core.options "
     "harness_core.parts harness_core.permissions.against harness_core.permissions.cases "
@@ -136,7 +136,7 @@ PARTS: Final = words(
     "harness_core.tools.own harness_core.tools.shell harness_core.store.reading harness_core.own_hooks "
     "harness_core.permissions.judge harness_core.policies"
 )
-COMPOSERS: Final = frozenset({"bot.app", "bot.demo", "bot.judging", "bot.replaying", "bot.__main__"})
+COMPOSERS: Final = frozenset({"bot.app", "bot.hired", "bot.demo", "bot.judging", "bot.replaying", "bot.__main__"})
 
 # All that pure modules import of others: none of it knows the time, chance, a disk or a network.
 HARMLESS: Final = words(

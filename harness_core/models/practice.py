@@ -27,8 +27,9 @@ CHARACTERS_PER_TOKEN: Final = 4  # a rough estimate: nothing is paid by it
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """One thing that was asked for. kind: run, read, list, write, append, replace, fetch, call, say, help, hello, or
-    unclear. parts: by role (command, path, content, old, new, url, tool, arguments, text), exactly as typed.
+    """One thing that was asked for. kind: run, read, list, write, append, replace, fetch, ask, call, say, help, hello,
+    or unclear. parts: by role (command, path, content, old, new, url, agent, prompt, tool, arguments, text), exactly as
+    typed.
     """
 
     kind: str
@@ -47,7 +48,8 @@ _LANGUAGES = "bash|sh|shell|zsh|console|text|txt|python|py|json|ya?ml|toml|ini|d
 _FENCE_INFO = re.compile(rf"(?:(?:{_LANGUAGES})[ \t]*)?\n", re.IGNORECASE)
 
 _VERB = (
-    r"(?:run|execute|read|show|cat|open|list|ls|write|save|create|append|replace|fetch|say|echo|call)(?=[\s:\0]|$)\s*:?"
+    r"(?:run|execute|read|show|cat|open|list|ls|write|save|create|append|replace|fetch|say|echo|call"
+    r"|ask(?=\s+(?:the\s+)?(?:sub-)?agent\b))(?=[\s:\0]|$)\s*:?"
     r"|运行|执行|读取?|查看|显示|列出|写入?|把|将|说|获取"
 )
 _LEAD = (
@@ -99,6 +101,7 @@ _FORMS: Final[Sequence[tuple[str, re.Pattern[str]]]] = tuple(
         ("replace", rf"replace\s+{_OLD}\s+(?:with|by)\s+{_NEW}\s+in\s+{_PATH}"),
         ("replace", rf"[把将]\s*(?P<path>{_Q}|[^\s\0\1]+?)\s*[中里]的?\s*{_OLD}\s*(?:替换|改)(?:成|为)\s*{_NEW}"),
         ("call", rf"call\s+{_THE}(?:tool\s+)?(?P<tool>{_Q}|[\w.-]+)(?:\s+(?:with\s+)?(?P<arguments>{_Q}|\{{.*\}}))?"),
+        ("ask", rf"ask\s+{_THE}(?:sub-)?agent\s+(?P<agent>{_Q}|[\w-]+)(?:\s+to\s+|\s*[:,]\s*|\s+)(?P<prompt>.+)"),
         ("say", r"(?:say|echo|说)(?:\s*[:：])?\s*(?P<text>.+)"),
     )
 )  # fmt: skip
@@ -243,6 +246,7 @@ _TOOLS: Final[Mapping[str, tuple[str, ...]]] = {
     "append": ("append",),
     "replace": ("edit", "replace"),
     "fetch": ("webfetch", "web_fetch", "fetch"),
+    "ask": ("task",),
 }
 _ARGUMENTS: Final[Mapping[str, tuple[str, ...]]] = {
     "command": ("command", "cmd"),
@@ -251,6 +255,8 @@ _ARGUMENTS: Final[Mapping[str, tuple[str, ...]]] = {
     "old": ("old", "old_text", "old_string", "old_str"),
     "new": ("new", "new_text", "new_string", "new_str"),
     "url": ("url",),
+    "agent": ("agent",),
+    "prompt": ("prompt",),
 }
 _EXAMPLES: Final[Mapping[str, str]] = {
     "run": "run `ls -la`",
@@ -260,6 +266,7 @@ _EXAMPLES: Final[Mapping[str, str]] = {
     "append": "append `more` to notes.txt",
     "replace": "replace `hello` with `good day` in notes.txt",
     "fetch": "fetch https://example.com",
+    "ask": "ask the agent NAME to read README.md",
 }
 
 
@@ -363,9 +370,15 @@ def _talk(wishes: Sequence[Wish], tools: Sequence[ToolSpec]) -> list[str]:
 
 
 def _abilities(tools: Sequence[ToolSpec]) -> str:
-    possible = [text for kind, text in _EXAMPLES.items() if proposal(_example(kind), tools)]
+    possible = [_of_these(text, tools) for kind, text in _EXAMPLES.items() if proposal(_example(kind), tools)]
     lines = [f"- {_code(text)}" for text in [*possible, "say hello"]]
     return "\n".join(["What I can do, one or several in a message:", "", *lines])
+
+
+def _of_these(example: str, tools: Sequence[ToolSpec]) -> str:
+    """The example with the name of an agent that there is."""
+    schemas = (tool.schema.get("properties", {}).get("agent", {}) for tool in tools if tool.name in _TOOLS["ask"])
+    return example.replace("NAME", next((str(name) for schema in schemas for name in schema.get("enum", ())), "NAME"))
 
 
 def _example(kind: str) -> Wish:
@@ -408,7 +421,7 @@ def _called(call: ToolCall | None) -> str:
 
 
 def _label(wish: Wish) -> str:
-    roles = ("command", "path", "url", "tool")
+    roles = ("command", "path", "url", "tool", "agent")
     return f"{wish.kind} {_code(next((wish.parts[role] for role in roles if role in wish.parts), '.'))}"
 
 

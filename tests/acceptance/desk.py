@@ -41,6 +41,7 @@ class Desk:
         approvers: frozenset[str] = frozenset(),
         policy: Path | None = None,
         hooks: Path | None = None,
+        agents: Path | None = None,
         grace: float = 0.0,
         **parts: Any,
     ) -> None:
@@ -52,6 +53,7 @@ class Desk:
             approvers=approvers,
             policy=policy,
             hooks=str(hooks or ""),
+            agents=agents,
             grace=grace,
         )
         self.local = self._workplace()

@@ -14,6 +14,7 @@ from harness_core.ports import ToolContext
 from harness_core.testing import RecordingTool, ScriptedModel, call
 from harness_core.types import Args, ToolResult
 from tests.acceptance.desk import Desk
+from tests.engine.test_subagents import Cast
 
 ANSWER = "All done."
 
@@ -21,6 +22,19 @@ ANSWER = "All done."
 def script() -> ScriptedModel:
     """What the model says, whichever process asks it."""
     return ScriptedModel(call("change", a=1), ANSWER)
+
+
+def agent_script() -> Cast:
+    """The same, where an agent does it."""
+    return Cast([call("task", agent="worker", prompt="change it"), ANSWER], worker=[call("change", a=1), "changed"])
+
+
+def agents(folder: Path) -> Path:
+    """The folder of its file."""
+    made = folder / "agents"
+    made.mkdir(exist_ok=True)
+    (made / "worker.md").write_text("---\nname: worker\ndescription: Works.\n---\nYou are the worker.\n", "utf-8")
+    return made
 
 
 def tool(folder: Path) -> RecordingTool:
@@ -43,7 +57,9 @@ class Deadly(RecordingTool):
 
 async def play(folder: Path, where: str) -> None:
     change: Any = tool(folder) if where != "in the tool" else Deadly("change", ledger=folder / "runs.jsonl")
-    async with Desk(folder, script(), [change]) as desk:
+    hired = where == "agent waits"
+    model, folders = (agent_script(), {"agents": agents(folder)}) if hired else (script(), {})
+    async with Desk(folder, model, [change], **folders) as desk:
         if where == "acknowledged":
             desk.slack.hold("chat.postMessage")
         if where == "posted":

@@ -14,7 +14,7 @@ from bot.local import people
 from harness_core.events import Prompted
 from harness_core.testing import ledger_runs
 from tests.acceptance.desk import Desk, buttons, reading
-from tests.acceptance.killed import ANSWER, script, tool
+from tests.acceptance.killed import ANSWER, agent_script, agents, script, tool
 from tests.acceptance.remote import needs_this_process
 
 ROOT = Path(__file__).parents[2]
@@ -63,6 +63,22 @@ async def test_killed_inside_a_tool_that_writes_a_person_is_asked_and_nothing_is
         await desk.answer(ts, ANSWER)
         assert ledger_runs(tmp_path / "runs.jsonl") == [{"a": 1}]
         assert len(desk.cards(ts)) == 2
+
+
+async def test_killed_while_an_agent_waits_the_same_one_goes_on_after_the_click(tmp_path: Path) -> None:
+    ts = killed(tmp_path, "agent waits")
+    model = agent_script()
+    async with Desk(tmp_path, model, [tool(tmp_path)], agents=agents(tmp_path)) as desk:
+        before = await desk.bot.store.sessions(f"{desk.session(ts)}/")
+        assert model.main.requests == model.of("worker").requests == []
+
+        assert (await desk.click(desk.cards(ts)[0], "approve")).ok
+
+        await desk.answer(ts, ANSWER)
+        assert await desk.bot.store.sessions(f"{desk.session(ts)}/") == before
+        assert len(model.of("worker").requests) == 1, "what it had said before is not asked again"
+        assert ledger_runs(tmp_path / "runs.jsonl") == [{"a": 1}]
+        assert len(desk.cards(ts)) == 1
 
 
 @needs_this_process
