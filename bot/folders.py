@@ -32,7 +32,7 @@ def keep_apart(settings: Settings, policy: Path | None) -> None:
             "its own record. Choose folders that are apart."
         )
     for what, path in _kept(settings, policy):
-        if work in path.resolve().parents:
+        if work in (path.resolve(), *path.resolve().parents):
             raise ConfigError(
                 f"HARNESS_WORKSPACE ({work}) holds {what} ({path}), which the agent must not reach. Move that file "
                 "away, or choose another folder."
@@ -47,7 +47,7 @@ def _kept(settings: Settings, policy: Path | None) -> Iterator[tuple[str, Path]]
     if settings.hooks.endswith(".py"):
         yield "the hooks of HARNESS_HOOKS", Path(settings.hooks)
     if settings.agents:
-        yield "the agents of HARNESS_AGENTS", settings.agents / "*.md"
+        yield "the agents of HARNESS_AGENTS", settings.agents
     for path in kept_files():
         yield "settings of the bot", path
 

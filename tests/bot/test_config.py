@@ -35,6 +35,7 @@ def test_all_settings_are_read():
             "OPENAI_API_KEY": "sk-very-secret",
             "HARNESS_LOCAL_PORT": "0",
             "HARNESS_GRACE": "90",
+            "HARNESS_AGENTS": "/srv/agents",
         }
     )
 
@@ -47,6 +48,7 @@ def test_all_settings_are_read():
         Path("/srv/work"),
         0,
         grace=90,
+        agents=Path("/srv/agents"),
     )
 
 

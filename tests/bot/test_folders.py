@@ -51,6 +51,8 @@ def test_a_workspace_that_holds_what_rules_the_bot_is_refused(
         keep_apart(settings, started_in / "policy.toml")
     with pytest.raises(ConfigError, match="HARNESS_TOOLS"):
         keep_apart(replace(settings, tools=str(started_in / "mine.py")), None)
+    with pytest.raises(ConfigError, match="HARNESS_AGENTS"):
+        keep_apart(replace(settings, agents=started_in / "agents"), None)
     with pytest.raises(ConfigError, match="HARNESS_HOOKS"):
         keep_apart(replace(settings, hooks=str(started_in / "mine.py")), None)
 

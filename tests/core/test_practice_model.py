@@ -381,3 +381,32 @@ async def test_a_long_answer_comes_in_pieces_and_with_a_rough_usage():
     assert isinstance(last, ModelReply)
     assert (last.usage.input_tokens, last.finish_reason) == (2, "stop")
     assert last.usage.output_tokens > 20
+
+
+# -- agents ------------------------------------------------------------------------------------------------------------
+
+TASK = ToolSpec("task", "", {"properties": {"agent": {"enum": ["helper"]}, "prompt": {"type": "string"}}})
+
+
+@pytest.mark.parametrize(
+    ("text", "prompt"),
+    [
+        ("ask the agent helper to run `ls -la`", "run `ls -la`"),
+        ("Please ask agent `helper`: read a.md.", "read a.md"),
+        ("ask the sub-agent helper to write `x y.` to n.txt", "write `x y.` to n.txt"),
+    ],
+)
+def test_work_is_handed_to_an_agent_word_by_word(text: str, prompt: str) -> None:
+    assert calls(text, (*TOOLS, TASK)) == [call("task", agent="helper", prompt=prompt)]
+
+
+def test_what_comes_after_what_an_agent_is_asked_is_asked_of_the_model_itself() -> None:
+    made = calls("ask the agent helper to read a.md and then read b.md", (*TOOLS, TASK))
+
+    assert made == [call("task", agent="helper", prompt="read a.md"), call("read", path="b.md")]
+
+
+def test_agents_are_offered_by_name_where_there_are_any() -> None:
+    assert "`ask the agent helper to read README.md`" in reply("help", tools=(*TOOLS, TASK)).text
+    assert "agent" not in reply("help").text
+    assert "I have no tool to ask `helper`" in reply("ask the agent helper to read a.md").text
