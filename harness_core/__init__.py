@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from harness_core.errors import ModelError as ModelError
     from harness_core.errors import StoreError as StoreError
     from harness_core.errors import ToolFailed as ToolFailed
+    from harness_core.extensions import AgentBuilder as AgentBuilder
+    from harness_core.extensions import HarnessExtension as HarnessExtension
     from harness_core.handle import HITL as HITL
     from harness_core.handle import AgentSession as AgentSession
     from harness_core.hitl import HITLDecision as HITLDecision
@@ -62,6 +64,7 @@ _WHERE = {
         "StoreError",
         "ToolFailed",
     ],
+    "harness_core.extensions": ["AgentBuilder", "HarnessExtension"],
     "harness_core.handle": ["HITL", "AgentSession"],
     "harness_core.hitl": ["HITLDecision", "HITLTask"],
     "harness_core.interceptors.compression": ["ContextCompressionInterceptor"],
@@ -105,6 +108,7 @@ _EVENTS = [
     "HITLSubmitted",
     "HITLDecided",
     "RuleChanged",
+    "PolicyInForce",
     "ActionStart",
     "ToolCallStart",
     "ToolCallEnd",

@@ -16,6 +16,7 @@ from harness_core.background import Background
 from harness_core.delegate import depth_of, root_of
 from harness_core.errors import ConfigError, InvalidArguments, UnknownTask
 from harness_core.events import Event, PromptAmended, Prompted, RuleChanged, RunEnd, StopRequested
+from harness_core.extensions import Extension, built
 from harness_core.handle import AgentSession
 from harness_core.interceptors.compression import ContextCompressionInterceptor
 from harness_core.interceptors.hitl import HITLInterceptor
@@ -33,7 +34,7 @@ from harness_core.parts import (
 )
 from harness_core.permissions.judge import Judgement, judge
 from harness_core.permissions.rule import PermissionRule
-from harness_core.policies import Policies
+from harness_core.policies import POLICIES, Policies
 from harness_core.ports import ChatModel, Clock, SessionStore, TokenCounter, Tool, ToolContext, ToolSpec
 from harness_core.serving import Serving
 from harness_core.session import Trace
@@ -54,7 +55,8 @@ class HarnessEngine:
     tools: names of built-in tools, tools of your own, and "hitl" if calls may be put to a person. agents: a folder of
     agent files, or agents; with any there is the tool `task` that hands them work. models: the model of a name, for
     agents that want one of their own. *_interceptor: takes the place of the built-in one; interceptors: come beside
-    those. Further keyword arguments are the fields of HarnessOptions. Raises ConfigError for what cannot work.
+    those; extensions: add to the agent, and can be added and removed while it runs. Further keyword arguments are the
+    fields of HarnessOptions. Raises ConfigError for what cannot work.
     """
 
     def __init__(
@@ -71,6 +73,7 @@ class HarnessEngine:
         compression_interceptor: ContextCompressionInterceptor | None = None,
         stop_loop_interceptor: Any = None,
         interceptors: Sequence[Any] = (),
+        extensions: Sequence[Extension] = (),
         rules: Sequence[PermissionRule] = (),
         clock: Clock | None = None,
         counter: TokenCounter | None = None,
@@ -110,6 +113,7 @@ class HarnessEngine:
             self.options,
             self._around,
             self._counter,
+            self.store,
             hitl=hitl_interceptor or HITLInterceptor(),
             compression=compression_interceptor,
             stop_loop=stop_loop_interceptor or StopLoopInterceptor(),
@@ -120,6 +124,8 @@ class HarnessEngine:
         )
         self._subagents = Subagents(hired, self._around, models)
         self._serving = Serving(self.store, self._around, self._policies, self._subagents, self._background)
+        self._extensions: tuple[Extension, ...] = ()
+        self._extend(tuple(extensions))
 
     # -- what people call ----------------------------------------------------------------------------------------------
 
@@ -197,12 +203,13 @@ class HarnessEngine:
         return await self._serving.trace(_id(session))
 
     def subscribe(self, observer: Observer) -> Callable[[], None]:
-        """Tell an async function of every fact stored through this engine's store, in order, after it is stored.
+        """Tell an async function of every fact stored through this engine's store, in order, after it is stored; but
+        not of what the engine notes of its policies.
 
         Its errors are logged; it is never in the way. Returns what ends the subscription.
         """
         queue: asyncio.Queue[Event] = asyncio.Queue()
-        forget = self.store.changed(lambda _, events: _put(queue, events))
+        forget = self.store.changed(lambda journal, events: _put(queue, () if journal == POLICIES else events))
         task = self._background.spawn(_observe(queue, observer))
 
         def unsubscribe() -> None:
@@ -232,6 +239,33 @@ class HarnessEngine:
         """Add a rule for all sessions of this engine; waiting tasks are judged afresh."""
         self._policies.rules = (*self._policies.rules, rule)
         self._reconsider()
+
+    def remove_permission_rule(self, rule: PermissionRule) -> None:
+        """Take back a rule that was added; waiting tasks are judged afresh."""
+        self._policies.rules = tuple(known for known in self._policies.rules if known.id != rule.id)
+        self._reconsider()
+
+    def disallow_tool(self, tool: str) -> None:
+        """Refuse every call of a tool from the next step on. It stays in the table that the model is sent, so that the
+        prefix of its requests stays the same; `remove_permission_rule(PermissionRule.deny(tool))` allows it again.
+        """
+        if tool not in self._tools:
+            raise ConfigError(f"There is no tool {tool!r} to disallow.")
+        self.add_permission_rule(PermissionRule.deny(tool))
+
+    def add_extension(self, extension: Extension) -> None:
+        """Let an extension add to the agent, in the sessions that go on, too: from their next step on."""
+        self._extend((*self._extensions, extension))
+        self._reconsider()
+
+    def remove_extension(self, extension: Extension) -> None:
+        """Take back what an extension has added."""
+        self._extend(tuple(known for known in self._extensions if known is not extension))
+        self._reconsider()
+
+    def _extend(self, extensions: tuple[Extension, ...]) -> None:
+        added = built(extensions, self, self.options.agent)  # raises before anything has changed
+        self._extensions, self._policies.added = extensions, added
 
     async def change_rule(
         self, session: AgentSession | str, rule: PermissionRule, *, add: bool = True, by: str = "", why: str = ""

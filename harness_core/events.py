@@ -236,6 +236,14 @@ class RuleChanged(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class PolicyInForce(Event):
+    """Another policy holds from here on in this run. In the journal `config:policies` each has its content, once."""
+
+    digest: str
+    content: Args = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class ActionStart(Event):
     """The calls of one model message begin to be carried out."""
 
@@ -375,6 +383,7 @@ class Run:
     ruled what ("finish Continue"); rulings: the newest ones. refused: what gates refused, by hook and escape key.
     progress: elapsed seconds when a tool last worked. paused: seconds in which nobody worked on it, since it waited for
     people or its process was gone; paused_at: since when it waits. halted: what has ended it, yet to be done.
+    policy: the digest of the one that is known to be in force.
     Stored with each compression: a field is never renamed.
     """
 
@@ -408,6 +417,7 @@ class Run:
     paused: float = 0.0
     paused_at: float = 0.0
     halted: Halt | None = None
+    policy: str = ""
 
     def elapsed(self, now: float) -> float:
         """Seconds that this run has been worked on until now (seconds since the epoch)."""
@@ -470,6 +480,7 @@ FACTS: tuple[type[Event], ...] = (
     HITLSubmitted,
     HITLDecided,
     RuleChanged,
+    PolicyInForce,
     ToolCallStart,
     ToolCallEnd,
     ContextCompressed,

@@ -18,6 +18,7 @@ from harness_core.events import (
     HITLPending,
     Inspected,
     ModelFailed,
+    PolicyInForce,
     ReasonStart,
     RunEnd,
     RunStart,
@@ -86,6 +87,10 @@ class Performer:
         """
         recorder = self._recorder
         recorder.decided_on = decided_on
+        run = recorder.trace.run
+        if run and run.policy != policy.digest:  # on record, it is decided again
+            await recorder.record((PolicyInForce(policy.digest),))
+            return
         match step:
             case Begin():
                 await self._begin(step, policy)

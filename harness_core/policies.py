@@ -9,6 +9,8 @@ from typing import Any, Final
 
 from harness_core.compression.shape import OF_A_MESSAGE, OF_A_TOOL, texts
 from harness_core.compression.strategies import default_strategy
+from harness_core.events import PolicyInForce
+from harness_core.extensions import AgentBuilder
 from harness_core.hooks import in_order
 from harness_core.interceptors.compression import ContextCompressionInterceptor, Measure
 from harness_core.interceptors.hitl import HITLInterceptor
@@ -16,11 +18,13 @@ from harness_core.options import HarnessOptions
 from harness_core.parts import Surroundings
 from harness_core.permissions.judge import Gate
 from harness_core.permissions.rule import PermissionRule
-from harness_core.ports import TokenCounter
+from harness_core.policy_record import recorded
+from harness_core.ports import SessionStore, TokenCounter
 from harness_core.session import Trace
 from harness_core.steps import Policy
-from harness_core.types import canonical, digest
+from harness_core.types import Args, canonical, digest
 
+POLICIES: Final = "config:policies"  # the journal that keeps what each policy was
 HOME: Final = os.path.realpath(os.path.expanduser("~"))  # where `~` leads in a command
 
 
@@ -32,6 +36,7 @@ class Policies:
         options: HarnessOptions,
         around: Surroundings,
         counter: TokenCounter,
+        store: SessionStore,
         *,
         hitl: HITLInterceptor,
         compression: ContextCompressionInterceptor | None,
@@ -45,7 +50,10 @@ class Policies:
         self.hitl_enabled = options.hitl_enabled
         self.compression = compression or _default_compression(options)
         self.rules = tuple(rules)
-        self._interceptors = in_order((stop_loop, *interceptors))
+        self.added = AgentBuilder()  # by extensions
+        self._store = store
+        self._own = (stop_loop, *interceptors)
+        self._known: set[str] = set()  # digests whose content is on record
         self._options = options
         self._around = around
         self._counter = counter
@@ -64,31 +72,33 @@ class Policies:
             self._made = self._make()
         gate = replace(self._made.gate, workspace=self._root_of(session_id), home=HOME)
         policy = replace(self._made, gate=gate)
-        adjust = self._options.adjust
-        return await adjust(session_id, policy) if adjust else policy
+        if adjust := self._options.adjust:
+            policy = await adjust(session_id, policy)
+        policy, content = recorded(policy)
+        await self._remember(policy.digest, content)
+        return policy
+
+    async def _remember(self, name: str, content: Args) -> None:
+        """Keep what each policy was, once, so that whoever looks at a session later knows what was in force."""
+        if name not in self._known:
+            fact = PolicyInForce(name, content, at=self._around.clock.now())
+            await self._store.append(POLICIES, fact, key=f"policy:{name}")
+            self._known.add(name)
 
     def _root_of(self, session_id: str) -> str:
         return os.path.realpath(self._around.workspace(session_id))
 
     def _make(self) -> Policy:
         options, around = self._options, self._around
-        strategies = self.hitl.strategies
-        gate = Gate(around.tools, self.rules, self._interceptors, strategies)
-        can_ask = self._can_hitl and self.hitl_enabled
-        named = (sorted(map(str, self.rules)), sorted(strategies), [type(i).__name__ for i in self._interceptors])
+        rules, hooks = (*self.rules, *self.added.rules), in_order((*self._own, *self.added.interceptors))
         return Policy(
-            gate=gate,
-            can_ask=can_ask,
+            gate=Gate(around.tools, rules, hooks, self.hitl.strategies),
+            can_ask=self._can_hitl and self.hitl_enabled,
             max_steps=options.max_steps,
             max_seconds=options.max_seconds,
             model_attempts=options.model_retries,
             expiries=options.expiries,
             agent=options.agent,
-            digest=digest(
-                repr(
-                    (*named, can_ask, options.max_steps, options.max_seconds, sorted(options.expiries.items(), key=str))
-                )
-            ),
             prompt_digest=digest(repr((options.system_prompt, around.specs))),
             compression=self.compression,
             delegate=self._delegate,

@@ -17,6 +17,7 @@ from harness_core.events import (
     Inspected,
     Ledger,
     ModelFailed,
+    PolicyInForce,
     PromptAmended,
     Prompted,
     PromptHeard,
@@ -110,7 +111,7 @@ class Folder:
         """Take in the next fact."""
         self._session_id = event.session_id or self._session_id
         self._seq = event.seq or self._seq
-        if self._run and self._run.takeovers and not isinstance(event, RunStart):
+        if self._run and self._run.takeovers and not isinstance(event, RunStart | PolicyInForce):
             self._run = replace(self._run, takeovers=0)
         match event:
             case Prompted():
@@ -146,6 +147,8 @@ class Folder:
                 self._rules[rule.id] = rule
             case RuleChanged(change="removed", rule=rule):
                 self._rules.pop(rule.id, None)
+            case PolicyInForce(digest=digest) if self._run:
+                self._run = replace(self._run, policy=digest)
             case StopRequested() if self._run and event.run_id == self._run.run_id and not self._run.stop:
                 self._run = replace(self._run, stop=event)
             case RunEnd():
@@ -187,7 +190,9 @@ class Folder:
     def _run_started(self, event: RunStart) -> None:
         run = self._run
         if run is None:
-            self._run = Run(event.run_id, event.requested_by, event.attempt, self._seq, event.at)
+            self._run = Run(
+                event.run_id, event.requested_by, event.attempt, self._seq, event.at, policy=event.policy_digest
+            )
             self._goal, self._status = None, ""
             self._runs += 1
             return
@@ -195,6 +200,7 @@ class Folder:
         paused = run.paused + max(0.0, event.at - (run.paused_at if run.suspended else self._at))
         takeovers = run.takeovers + (not run.suspended)
         self._run = replace(run, suspended=False, takeovers=takeovers, attempt=event.attempt, paused=paused)
+        self._run = replace(self._run, policy=event.policy_digest or run.policy)
 
     def _reasoned(self, event: ReasonEnd) -> None:
         if self._run is None:

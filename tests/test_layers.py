@@ -73,11 +73,13 @@ FLOORS: Final = (
     Floor("core: who watches", "harness_core.live"),
     Floor(
         "core: the journal in hand, options, parts, waiting",
-        "harness_core.journal harness_core.agent_files harness_core.options harness_core.parts harness_core.background",
+        "harness_core.journal harness_core.agent_files harness_core.extensions harness_core.options harness_core.parts "
+        "harness_core.background",
     ),
     Floor("core: protocols", "harness_core.ports"),
     Floor("core: rules that stand in each other's way", "harness_core.conflicts", pure=True),
     Floor("core: what would have come next", "harness_core.replay harness_core.recording", pure=True),
+    Floor("core: what a policy is, for the record", "harness_core.policy_record", pure=True),
     Floor("core: what next", "harness_core.react", pure=True),
     Floor("core: what next before the model is asked", "harness_core.reasoning", pure=True),
     Floor("core: what next at a limit", "harness_core.ending", pure=True),
@@ -115,6 +117,7 @@ LAZY: Final = {
 # Imported for annotations alone.
 FOR_TYPES: Final = {
     "harness_core": "the public names are imported when they are first used",
+    "harness_core.extensions": "an extension is handed the engine that it adds to",
     "harness_core.handle": "the engine gives out handles, and a handle asks its engine",
     "bot.local.control": "the workspace serves its control verbs, which act on the workspace",
     "bot.local.plain_page": "the workspace serves its page, which shows the workspace",

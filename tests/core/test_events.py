@@ -31,6 +31,7 @@ from harness_core.events import (
     Inspected,
     Ledger,
     ModelFailed,
+    PolicyInForce,
     PromptAmended,
     Prompted,
     PromptHeard,
@@ -75,6 +76,7 @@ SUMMED: Any = {
     "progress": 1.5,
     "paused": 2.5,
     "paused_at": 3.5,
+    "policy": "pd",
     "halted": Halt("Stopped.", "steps", "before_model"),
 }
 LEDGER = Ledger(
@@ -104,6 +106,7 @@ FULL: list[Event] = [
     *(HITLDecided("c1", "change", d, "U1", "why", {"n": 1}, {"n": 2}, {}) for d in DECISIONS),
     RuleChanged("removed", PermissionRule("deny", "change", "a", None), "U1", "why"),
     RuleChanged("added", PermissionRule.exactly("change", {})),
+    PolicyInForce("pd", {"can_ask": True, "rules": [{"tool": "change"}]}),
     ToolCallStart(CALL, {}),
     ToolCallStart(CALL, None),
     ToolCallStart(CALL, None, "s/c1"),

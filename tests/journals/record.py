@@ -225,6 +225,15 @@ async def compressed(folder: Path) -> Recording:
     return it
 
 
+async def reconfigured(folder: Path) -> Recording:
+    it = Recording(folder, [call("change", n=1)], "it was refused")
+    await it.say("set it to 1")
+    it.engine.add_permission_rule(PermissionRule.deny("change"))
+    await it.engine.idle()
+    await it.say()
+    return it
+
+
 async def hooked(folder: Path) -> Recording:
     looks = [[call("look", n=n)] for n in range(4)]
     script = ("it is 1", looks[0], "it is 0", *looks[1:], "so far")
@@ -248,6 +257,7 @@ SESSIONS: Final[Sequence[Callable[[Path], Awaitable[Recording]]]] = (
     expired,
     compressed,
     hooked,
+    reconfigured,
 )
 
 

@@ -1,0 +1,61 @@
+"""What others add to an engine: interceptors and rules, by one object that can be added and removed while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Protocol, Self
+
+from harness_core.hooks import rule_class
+from harness_core.permissions.rule import PermissionRule
+
+if TYPE_CHECKING:
+    from harness_core.engine import HarnessEngine
+
+
+class AgentBuilder:
+    """What an extension adds to an agent, beside what the engine was made with."""
+
+    def __init__(self) -> None:
+        self._interceptors: list[Any] = []
+        self._rules: list[PermissionRule] = []
+
+    def default_interceptor_add(self, interceptor: Any) -> Self:
+        """Ask this interceptor, too. Raises ConfigError for a rule class that there is not."""
+        rule_class(interceptor)
+        self._interceptors.append(interceptor)
+        return self
+
+    def permission_rule_add(self, rule: PermissionRule) -> Self:
+        """Add a rule for all sessions of the agent."""
+        self._rules.append(rule)
+        return self
+
+    @property
+    def interceptors(self) -> tuple[Any, ...]:
+        """In the order in which they were added."""
+        return tuple(self._interceptors)
+
+    @property
+    def rules(self) -> tuple[PermissionRule, ...]:
+        """In the order in which they were added."""
+        return tuple(self._rules)
+
+
+class HarnessExtension(Protocol):
+    """Adds to an agent when it is built. A plain function of the same three arguments is one, too."""
+
+    def configure(self, engine: HarnessEngine, agent_name: str, builder: AgentBuilder) -> None:
+        """Called when the engine is made, and each time that extensions are added or removed."""
+
+
+Extension = HarnessExtension | Callable[["HarnessEngine", str, AgentBuilder], None]
+
+
+def built(extensions: Iterable[Extension], engine: HarnessEngine, agent_name: str) -> AgentBuilder:
+    """What these extensions add to an agent, in their order. Raises whatever one of them raises."""
+    builder = AgentBuilder()
+    for extension in extensions:
+        untyped: Any = extension
+        configure: Callable[..., None] = getattr(untyped, "configure", untyped)
+        configure(engine, agent_name, builder)
+    return builder
