@@ -109,11 +109,11 @@ async def _clicked(heard: Inbound, inbox: Inbox) -> None:
     """Nobody's click stays without an answer, and none that comes to nothing without a line in the log."""
     match heard:
         case Decide(origin=origin):
-            told = await inbox.decide(heard)
+            told = await inbox.decisions.decide(heard)
         case OpenModal(action="view", origin=origin):
-            told = await inbox.show_whole(heard)
+            told = await inbox.decisions.show_whole(heard)
         case OpenModal(origin=origin):
-            told = await inbox.open_form(heard)
+            told = await inbox.decisions.open_form(heard)
         case Ignore(why, told, Origin() as origin):
             log.warning("a click was not read: %s", why)
         case _:
@@ -127,9 +127,9 @@ async def _clicked(heard: Inbound, inbox: Inbox) -> None:
 async def _submitted(heard: Inbound, inbox: Inbox) -> str | Mapping[str, str]:
     match heard:
         case Decide():
-            return await inbox.decide(heard)
+            return await inbox.decisions.decide(heard)
         case Edit():
-            return await inbox.edit(heard)
+            return await inbox.decisions.edit(heard)
         case _:
             return _tell(heard)
 

@@ -40,8 +40,8 @@ FLOORS: Final = (
     Floor("bot: a Slack in this process, for app alone", "bot.local.*"),
     Floor(
         "bot: what reacts",
-        "bot.listeners.* bot.inbox bot.commands bot.rule_commands bot.widening bot.presenter bot.drafts bot.moods "
-        "bot.redraws bot.foresight bot.threads bot.web bot.quarrels",
+        "bot.listeners.* bot.inbox bot.decisions bot.commands bot.rule_commands bot.widening bot.presenter "
+        "bot.drafts bot.moods bot.redraws bot.foresight bot.threads bot.web bot.quarrels",
     ),
     Floor("bot: people and settings as they are now", "bot.people bot.settings bot.check bot.folders bot.policy"),
     Floor("bot: what talks to Slack, and to the log", "bot.slack_api bot.wire bot.pace bot.chronicle bot.logs"),
