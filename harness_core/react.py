@@ -13,6 +13,7 @@ A run moves through its batches.  The model's message opens a batch; each call o
     held        it must be put to a person, and has not been
     waiting     a person has been asked
     lost        it was started and nobody saw the end
+    at work     it was handed to a sub-agent, and delegate.py says what it needs; nothing else of the batch goes on
     settled     a person, or the clock, decided, and it does not run
     clear       it may run
     ended       it has its result

@@ -14,6 +14,7 @@ from harness_core.events import (
     HITLDecided,
     HITLPending,
     HITLSubmitted,
+    HookRuled,
     Prompted,
     ReasonEnd,
     RuleChanged,
@@ -24,11 +25,13 @@ from harness_core.events import (
 )
 from harness_core.handle import HITL
 from harness_core.hitl import HITLDecision
+from harness_core.hooks import Observe, Rewrite
 from harness_core.permissions.rule import PermissionRule
 from harness_core.ports import ModelReply, ModelRequest
+from harness_core.session import Trace
 from harness_core.steps import Expiry
 from harness_core.testing import RecordingTool, ScriptedModel, call
-from harness_core.types import Usage
+from harness_core.types import ToolCall, Usage
 from tests.engine.harness import Bench, names, only, request, stored, until
 
 WORKER = Agent("worker", "Does the work.", "You are the worker.")
@@ -592,3 +595,99 @@ async def test_a_prompt_meanwhile_waits_for_the_sub_agent_and_is_then_heard(benc
     said = [m.content for m in model.main.requests[1].messages if m.role == "user"]
     assert said == ["go", "hurry"]
     assert [e.text for e in await bench.store.read("s") if isinstance(e, ReasonEnd)] == ["", "done"]
+
+
+# -- hooks and limits --------------------------------------------------------------------------------------------------
+
+
+class Watching:
+    """Puts on record which agent begins and what it brought."""
+
+    def subagent_start(self, trace: Trace, made: ToolCall) -> Observe:
+        return Observe(f"{made.args['agent']} begins")
+
+    def subagent_end(self, trace: Trace, made: ToolCall, result: ToolCallEnd) -> Observe:
+        return Observe(f"{made.args['agent']}: {result.content}")
+
+
+async def test_hooks_see_a_sub_agent_begin_and_end(bench: Bench) -> None:
+    model = Cast([HAND_OVER, "done"], worker=["ok"])
+    engine = bench.engine(model, agents=[WORKER], interceptors=[Watching()])
+
+    await request(engine, "go")
+
+    facts = await bench.store.read("s")
+    ruled = [(type(before).__name__, e.point, e.reason, type(after).__name__) for before, e, after in _around(facts)]
+    assert ruled == [
+        ("ReasonEnd", "subagent_start", "worker begins", "ToolCallStart"),
+        ("ToolCallStart", "subagent_end", "worker: ok", "ToolCallEnd"),
+    ]
+
+
+def _around(facts: Sequence[Any]) -> list[tuple[Any, HookRuled, Any]]:
+    triples = zip(facts, facts[1:], facts[2:], strict=False)
+    return [(before, fact, after) for before, fact, after in triples if isinstance(fact, HookRuled)]
+
+
+class Afraid:
+    """A hook for safety that fails before an agent begins."""
+
+    rule_class = "safety"
+
+    def subagent_start(self, trace: Trace, made: ToolCall) -> None:
+        raise RuntimeError("who is that?")
+
+
+async def test_a_safety_hook_that_fails_lets_no_sub_agent_begin(bench: Bench) -> None:
+    model = Cast([HAND_OVER, "done"], worker=["ok"])
+    engine = bench.engine(model, agents=[WORKER], interceptors=[Afraid()])
+
+    end = only(await request(engine, "go"), RunEnd)
+
+    assert (end.status, model.of("worker").requests) == ("stopped", [])
+    assert "who is that?" in end.answer
+
+
+class Louder:
+    """Rewrites what an agent brought."""
+
+    def after_tool(self, trace: Trace, made: ToolCall, result: ToolCallEnd) -> Rewrite | None:
+        return Rewrite(result.content.upper(), "louder") if made.name == "task" else None
+
+
+async def test_what_a_sub_agent_brought_is_a_result_that_hooks_may_rewrite(bench: Bench) -> None:
+    engine = bench.engine(Cast([HAND_OVER, "done"], worker=["ok"]), agents=[WORKER], interceptors=[Louder()])
+
+    assert only(await request(engine, "go"), ToolCallEnd).content == "OK"
+
+
+async def test_a_sub_agent_has_no_more_time_than_its_session_which_can_still_answer(bench: Bench) -> None:
+    def slow(request: ModelRequest) -> Any:
+        bench.clock.advance(42.0)
+        return call("look", n=len(request.messages))
+
+    model = Cast([HAND_OVER, lambda r: r.messages[-1].content], worker=[slow, slow, "found half"])
+    engine = bench.engine(model, [*tools().values()], agents=[WORKER], max_seconds=100.0)
+
+    end = only(await request(engine, "go"), RunEnd)
+
+    assert end.status == "completed"
+    assert end.answer.startswith("The agent worker did not finish. Stopped at the limit of")
+    assert "found half" in end.answer
+
+
+async def test_a_session_whose_time_is_over_stops_its_sub_agent_first(bench: Bench) -> None:
+    def slow(request: ModelRequest) -> Any:
+        bench.clock.advance(95.0)
+        return call("look")
+
+    model = Cast([HAND_OVER, "what I have"], worker=[slow, "never"])
+    engine = bench.engine(model, [*tools().values()], agents=[WORKER], max_seconds=100.0)
+
+    events = await request(engine, "go")
+
+    end, result = only(events, RunEnd), only(events, ToolCallEnd)
+    assert (end.status, end.limit, result.outcome) == ("limited", "seconds", "error")
+    assert "what I have" in end.answer
+    assert only(await bench.store.read(await child(bench)), RunEnd).status in ("limited", "stopped")
+    assert len(model.of("worker").requests) == 1

@@ -15,6 +15,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
+from harness_core.agents import Agent
 from harness_core.engine import HarnessEngine
 from harness_core.errors import ModelError
 from harness_core.events import Codec, ContextCompressed, Event, HITLVoted, Prompted, RunEnd, ToolCallEnd
@@ -22,6 +23,7 @@ from harness_core.handle import HITL
 from harness_core.hitl import Approve, Decision, HITLDecision
 from harness_core.hooks import Continue, Inject, Rewrite
 from harness_core.permissions.rule import PermissionRule
+from harness_core.ports import ModelRequest
 from harness_core.session import Folder, Trace, fold
 from harness_core.steps import Expiry
 from harness_core.store.memory import MemoryStore
@@ -244,6 +246,28 @@ async def hooked(folder: Path) -> Recording:
     return it
 
 
+WORKER: Final = Agent("worker", "Works.", "You are the worker.")
+
+
+async def handed(folder: Path) -> Recording:
+    """A call that an agent works on, which asks people."""
+
+    def says(mine: Any, its: Any) -> Callable[[ModelRequest], Any]:
+        return lambda request: its if request.system == WORKER.prompt else mine
+
+    hand_over = call("task", agent="worker", prompt="set it")
+    changes = [call("change", n=1), call("change", n=2)]
+    it = Recording(folder, says(hand_over, changes), says("done", "it is set"), agents=[WORKER])
+    await it.say("go")
+    return it
+
+
+async def delegated(folder: Path) -> Recording:
+    it = await handed(folder)
+    await it.decide(HITLDecision.approve(modified_args={"n": 9}), HITLDecision.skip("by hand", done=True))
+    return it
+
+
 SESSIONS: Final[Sequence[Callable[[Path], Awaitable[Recording]]]] = (
     plain,
     waiting,
@@ -258,6 +282,8 @@ SESSIONS: Final[Sequence[Callable[[Path], Awaitable[Recording]]]] = (
     compressed,
     hooked,
     reconfigured,
+    handed,
+    delegated,
 )
 
 
