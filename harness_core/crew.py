@@ -112,7 +112,7 @@ class Worker:
         if agent is None:
             return Child(Trace(), Rest(), f"there is no agent {name!r} any more")
         worker = await self._hired(state.child, self._crew.subagents.around(agent, depth))
-        narrowed = self._crew.subagents.policy(policy, trace.rules, agent, depth)
+        narrowed = await self._crew.policies.on_record(self._crew.subagents.policy(policy, trace.rules, agent, depth))
         step = await worker.look(worker.within(narrowed, trace, self._around.clock.now()))
         return Child(worker.trace, step)
 

@@ -22,7 +22,7 @@ from harness_core.policy_record import recorded
 from harness_core.ports import SessionStore, TokenCounter
 from harness_core.session import Trace
 from harness_core.steps import Policy
-from harness_core.types import Args, canonical, digest
+from harness_core.types import canonical, digest
 
 POLICIES: Final = "config:policies"  # the journal that keeps what each policy was
 HOME: Final = os.path.realpath(os.path.expanduser("~"))  # where `~` leads in a command
@@ -74,16 +74,16 @@ class Policies:
         policy = replace(self._made, gate=gate)
         if adjust := self._options.adjust:
             policy = await adjust(session_id, policy)
-        policy, content = recorded(policy)
-        await self._remember(policy.digest, content)
-        return policy
+        return await self.on_record(policy)
 
-    async def _remember(self, name: str, content: Args) -> None:
-        """Keep what each policy was, once, so that whoever looks at a session later knows what was in force."""
-        if name not in self._known:
+    async def on_record(self, policy: Policy) -> Policy:
+        """The policy with its digest. What it was is kept, once, for whoever looks at a session later."""
+        policy, content = recorded(policy)
+        if (name := policy.digest) not in self._known:
             fact = PolicyInForce(name, content, at=self._around.clock.now())
             await self._store.append(POLICIES, fact, key=f"policy:{name}")
             self._known.add(name)
+        return policy
 
     def _root_of(self, session_id: str) -> str:
         return os.path.realpath(self._around.workspace(session_id))

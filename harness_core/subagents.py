@@ -73,6 +73,5 @@ class Subagents:
             max_steps=most,
             agent=agent.name,
             delegate=TASK if TASK in around.tools else "",
-            digest=digest(repr((policy.digest, sorted(map(str, (*rules, *agent.rules))), most, agent.name))),
             prompt_digest=digest(repr((around.system, around.specs))),
         )

@@ -691,3 +691,15 @@ async def test_a_session_whose_time_is_over_stops_its_sub_agent_first(bench: Ben
     assert "what I have" in end.answer
     assert only(await bench.store.read(await child(bench)), RunEnd).status in ("limited", "stopped")
     assert len(model.of("worker").requests) == 1
+
+
+async def test_what_is_in_force_for_a_sub_agent_is_on_record(bench: Bench) -> None:
+    agent = Agent("worker", "Works.", "You are the worker.", ("look",), rules=(PermissionRule.deny("look", "x"),))
+    engine = bench.engine(Cast([HAND_OVER, "done"], worker=["ok"]), [*tools().values()], agents=[agent])
+
+    await request(engine, "go")
+
+    start = only(await bench.store.read(await child(bench)), RunStart)
+    kept = {fact.digest: fact.content for fact in await bench.store.read("config:policies")}
+    content = kept[start.policy_digest]
+    assert (content["agent"], content["tools"], len(content["rules"])) == ("worker", ["look"], 1)
