@@ -100,41 +100,36 @@ def run_point(point: Point, interceptors: Iterable[Any], trace: Trace, *about: A
     is said; the first Deny or Stop ends it. What a failing hook comes to, FAILS says.
     """
     ruled = Ruled(about[-1] if about else None)
+    shown = tuple(map(_frozen, about))
     for interceptor in interceptors:
         hook = getattr(interceptor, point, None)
         if hook is None:
             continue
-        now = (*about[:-1], ruled.value) if about else ()
-        if (ruling := _ruling(hook, point, interceptor, trace, now)) is None:
+        try:
+            said: object = hook(trace, *shown)
+        except Exception as error:  # a hook's fault must neither become a permission nor end the engine
+            said = error
+        if said is None:
             continue
-        verdict, record = ruling
+        verdict, record = _ruling(said, point, interceptor, trace, shown)
         ruled = _with(ruled, verdict, record)
         if isinstance(verdict, Deny | Stop):
             break
+        shown = (*shown[:-1], ruled.value) if shown else ()
     return ruled
 
 
 def _ruling(
-    hook: Any, point: Point, interceptor: Any, trace: Trace, about: tuple[Any, ...]
-) -> tuple[Verdict | None, HookRuled] | None:
-    """What this hook rules and the record of it; None if it has nothing to say."""
-    fault = ""
-    try:
-        # Frozen, so that a hook which would change arguments in place fails: only what it rules is on record.
-        said: object = hook(trace, *map(_frozen, about))
-    except HookReject as reject:
-        said = reject
-    except Exception as error:  # a hook's fault must neither become a permission nor end the engine
-        said, fault = None, f"failed ({type(error).__name__}: {error})"
+    said: object, point: Point, interceptor: Any, trace: Trace, about: tuple[Any, ...]
+) -> tuple[Verdict | None, HookRuled]:
+    """What a hook ruled, by what it returned or raised, and the record of it."""
     if isinstance(said, HookReject):
         said = Deny(said.msg_to_model, said.escape_key, said.suggests)
-    if said is None and not fault:
-        return None
     verdict: Verdict | None = None
-    if not fault and not (fault := _wrong(point, interceptor, said, about)):
+    if not (fault := _wrong(point, interceptor, said, about)):
         assert isinstance(said, Verdict)
         verdict = _clean(said)
-    if fault:
+    else:
         fault = valid_text(f"the hook {name_of(interceptor)} {fault}")
         verdict = _failed(point, interceptor, fault)
     record = _recorded(point, interceptor, trace, about, verdict, fault)
@@ -156,13 +151,16 @@ def _escaped(interceptor: Any, trace: Trace, verdict: Deny) -> bool:
 
 
 def _frozen(thing: Any) -> Any:
+    """So that a hook which would change arguments in place fails: only what it rules is on record."""
     if not isinstance(thing, ToolCall) or isinstance(thing.args, FrozenDict):
         return thing
     return replace(thing, args=frozen(thing.args))
 
 
 def _wrong(point: Point, interceptor: Any, said: object, about: tuple[Any, ...]) -> str:
-    """What makes unusable what a hook said, or ""."""
+    """What makes unusable what a hook returned or raised, or ""."""
+    if isinstance(said, Exception):
+        return f"failed ({type(said).__name__}: {said})"
     if not isinstance(said, (Observe, *ACCEPTS[point])) or not isinstance(said, Verdict):
         return f"ruled {type(said).__name__}, which {point} does not accept"
     texts = (said.reason, *(getattr(said, name, "") for name in ("text", "answer", "limit")))

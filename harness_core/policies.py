@@ -18,7 +18,7 @@ from harness_core.options import HarnessOptions
 from harness_core.parts import Surroundings
 from harness_core.permissions.judge import Gate
 from harness_core.permissions.rule import PermissionRule
-from harness_core.policy_record import recorded
+from harness_core.policy_record import content_parts, recorded
 from harness_core.ports import SessionStore, TokenCounter
 from harness_core.session import Trace
 from harness_core.steps import Policy
@@ -54,6 +54,7 @@ class Policies:
         self._store = store
         self._own = (stop_loop, *interceptors)
         self._known: set[str] = set()  # digests whose content is on record
+        self._latest: tuple[tuple[object, ...], str] | None = None  # of what the last digest was, and that
         self._options = options
         self._around = around
         self._counter = counter
@@ -78,11 +79,15 @@ class Policies:
 
     async def on_record(self, policy: Policy) -> Policy:
         """The policy with its digest. What it was is kept, once, for whoever looks at a session later."""
+        parts = content_parts(policy)
+        if self._latest and self._latest[0] == parts:  # the same at nearly every step
+            return replace(policy, digest=self._latest[1])
         policy, content = recorded(policy)
         if (name := policy.digest) not in self._known:
             fact = PolicyInForce(name, content, at=self._around.clock.now())
             await self._store.append(POLICIES, fact, key=f"policy:{name}")
             self._known.add(name)
+        self._latest = parts, name
         return policy
 
     def _root_of(self, session_id: str) -> str:

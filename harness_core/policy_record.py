@@ -19,6 +19,15 @@ def recorded(policy: Policy) -> tuple[Policy, Args]:
     return replace(policy, digest=digest(canonical(content))), content
 
 
+def content_parts(policy: Policy) -> tuple[object, ...]:
+    """All that the content is made of: while these are equal, so is the digest."""
+    gate = policy.gate
+    return (
+        policy.agent, policy.can_ask, gate.rules, gate.hooks, gate.strategies, gate.tools, policy.max_steps,
+        policy.max_seconds, policy.model_attempts, policy.expiries, policy.compression,
+    )  # fmt: skip
+
+
 def content_of(policy: Policy) -> Args:
     """All that a verdict rests on, but for the code and the session's own rules, which are facts of the session."""
     gate, compression = policy.gate, policy.compression

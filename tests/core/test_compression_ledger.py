@@ -19,9 +19,12 @@ from harness_core.events import (
     ContextCompressed,
     Event,
     HITLDecided,
+    HookRuled,
     ModelFailed,
+    PolicyInForce,
     PromptAmended,
     Prompted,
+    PromptHeard,
     ReasonEnd,
     RuleChanged,
     RunEnd,
@@ -49,6 +52,12 @@ MOVES = [
     "fail",
     "rule",
     "unrule",
+    "hear",
+    "nudge",
+    "nudge",
+    "limit",
+    "refuse",
+    "pause",
     "end",
     "stop",
     "take over",
@@ -77,6 +86,16 @@ def histories(draw: st.DrawFn) -> tuple[Event, ...]:
             facts += _settled(n, draw(st.integers(1, 3)))
         elif move == "ask":
             facts += _decided(n, draw(st.booleans()))
+        elif move == "hear":
+            facts += [Prompted(f"said {n}", "U2", ref=f"h{n}"), PromptHeard(len(facts) + 1, f"heard {n}")]
+        elif move == "nudge":
+            facts.append(HookRuled("before_model", "h", "drift", "Inject", "why", n, "", {"text": f"note {n}"}))
+        elif move == "limit":
+            facts.append(HookRuled("after_model", "h", "budget", "Stop", "", n, "", {"answer": "so", "limit": "x"}))
+        elif move == "refuse":
+            facts += _refused(n)
+        elif move == "pause":
+            facts += [PolicyInForce(f"p{n}"), RunStart(f"r{runs}", resumed=True, policy_digest=f"q{n}")]
         elif move == "fail":
             facts.append(ModelFailed("server", 1, 1, "busy"))
         elif move == "stop":
@@ -103,6 +122,13 @@ def _anytime(move: str, n: int) -> Event:
 def _message(n: int, calls: int) -> ReasonEnd:
     made = tuple(tool_call("change", uuid=f"c{n}-{i}", n=n % 4) for i in range(calls))
     return replace(reasoned(f"said {n}", *made), usage=Usage(10, 1, cost=0.5 if n % 2 else None))
+
+
+def _refused(n: int) -> list[Event]:
+    message = _message(n, 1)
+    (made,) = message.calls
+    ruling = HookRuled("before_tool", "h", "drift", "Deny", "no", n, made.call_uuid, escape_key=f"k{n % 2}")
+    return [message, ruling, ended(made, "Denied: no", "denied")]
 
 
 def _settled(n: int, calls: int) -> list[Event]:
@@ -152,7 +178,9 @@ def moved(facts: tuple[Event, ...]) -> list[Event]:
     for fact in facts:
         # What they point at has not moved, but for what lies behind the compression; both count the same prompts.
         upto = {"upto": fact.upto + 1} if isinstance(fact, ReasonEnd | ModelFailed) else {}
-        later.append(replace(fact, seq=(fact.seq or 0) + 1, **upto))
+        behind = isinstance(fact, PromptHeard) and fact.prompt >= (facts[0].seq or 0)
+        prompt = {"prompt": getattr(fact, "prompt", 0) + 1} if behind else {}
+        later.append(replace(fact, seq=(fact.seq or 0) + 1, **upto, **prompt))
     return later
 
 
@@ -178,7 +206,8 @@ def apart_from_messages(trace: Trace) -> Trace:
         for c in trace.batch
     )
     inbox = tuple(replace(p, seq=None) for p in trace.inbox)
-    return replace(trace, messages=(), goal=None, seq=0, run=run, inbox=inbox, batch=batch, settled=())
+    heard = tuple(0 for _ in trace.heard)
+    return replace(trace, messages=(), goal=None, seq=0, run=run, inbox=inbox, batch=batch, settled=(), heard=heard)
 
 
 @settings(max_examples=150, deadline=None)
@@ -218,6 +247,7 @@ def test_compressed_again_and_again_it_stays_valid_and_loses_nothing_else(
 ) -> None:
     cuts = data.draw(st.lists(st.integers(0, len(facts)), max_size=4).map(sorted))
     journal: list[Event] = []
+    placed: dict[int, int] = {}
     for at in range(len(facts) + 1):
         for _ in range(cuts.count(at)):
             if made := compression_at(tuple(journal), Limits(max_messages=10)):
@@ -226,7 +256,9 @@ def test_compressed_again_and_again_it_stays_valid_and_loses_nothing_else(
             shift = len(journal) - at
             fact = facts[at]
             upto = {"upto": fact.upto + shift} if isinstance(fact, ReasonEnd | ModelFailed) else {}
-            journal.append(replace(fact, seq=len(journal) + 1, **upto))
+            prompt = {"prompt": placed[fact.prompt]} if isinstance(fact, PromptHeard) else {}
+            placed[at + 1] = len(journal) + 1
+            journal.append(replace(fact, seq=len(journal) + 1, **upto, **prompt))
     last = max((i for i, f in enumerate(journal) if isinstance(f, ContextCompressed)), default=0)
 
     opened = fold(journal[last:])
