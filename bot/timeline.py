@@ -19,6 +19,7 @@ from harness_core.events import (
     HookRuled,
     Inspected,
     ModelFailed,
+    PolicyInForce,
     PromptAmended,
     Prompted,
     PromptHeard,
@@ -145,6 +146,8 @@ class _Told:
             case RuleChanged(change=change, rule=rule, by=by, why=why):
                 reason = f": {shown_line(why, TEXT)}" if why else ""
                 yield f"rule #{rule.id} {change} by {_who(by)} ({shown_line(str(rule), ARGS)}){reason}"
+            case PolicyInForce(digest=digest):
+                yield f"other settings hold from here on (policy {digest[:6]})"
             case ContextCompressed(why=why):
                 sizes = f"from {fact.tokens_before:,} to {fact.tokens:,} tokens"
                 yield f"the context was shortened {sizes}: {shown_line(why, TEXT)}"

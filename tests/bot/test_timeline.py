@@ -19,6 +19,7 @@ from harness_core.events import (
     Inspected,
     Ledger,
     ModelFailed,
+    PolicyInForce,
     PromptAmended,
     Prompted,
     PromptHeard,
@@ -55,6 +56,7 @@ STORY: tuple[Event, ...] = (
     ToolCallStart(CALL),
     ToolCallEnd("r1-1-1", "done", seconds=1.25),
     ContextCompressed(1, (), Ledger(), "too long", tokens_before=4000, tokens=300),
+    PolicyInForce("abcdef0123"),
     StopRequested("r1", "U3"),
     RunEnd("limited", "so far", "steps"),
 )  # fmt: skip
@@ -84,6 +86,7 @@ def test_every_kind_of_fact_has_a_line() -> None:
         "change (1-1) runs",
         "change (1-1) came to ok after 1.2 s: done",
         "the context was shortened from 4,000 to 300 tokens: too long",
+        "other settings hold from here on (policy abcdef)",
         "U3 asked to stop",
         "run r1 ended: limited at the limit steps: so far",
     ]  # fmt: skip
