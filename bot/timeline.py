@@ -90,6 +90,7 @@ class _Told:
         self.step: int | None = None
         self._calls: dict[str, ToolCall] = {}
         self._tasks: dict[str, HITLTask] = {}
+        self._agents: dict[str, str] = {}  # whose call it is, if it is a sub-agent's
 
     def texts(self, fact: Event) -> Iterator[str]:
         match fact:
@@ -100,6 +101,10 @@ class _Told:
                 self._calls.update((call.call_uuid, call) for call in fact.calls)
             case HITLPending():
                 self._tasks.update((task.fingerprint, task) for task in fact.tasks)
+                for task in fact.tasks:
+                    self._calls.setdefault(task.call_uuid, ToolCall(task.call_uuid, task.tool_name, task.args))
+                    if task.session:
+                        self._agents[task.call_uuid] = shown_line(task.agent, 60)
         yield from self._said(fact)
         if isinstance(fact, RunEnd):
             self.step = None
@@ -138,11 +143,16 @@ class _Told:
                 yield f"#{shown[:6]}: {_decision(decision)} by {_who(by)}" + (f", via {via}" if via else "")
             case HITLDecided(proposed=proposed, effective=effective) if proposed != effective:
                 yield f"{self._name(fact.call_id)} was changed by {_who(fact.by)} to: {_args(effective)}"
+            case ToolCallStart(call=call, child=child) if child:
+                agent = shown_line(str(fact.effective.get("agent", "")), 60)
+                yield f"{self._name(call.call_uuid)} is handed to {agent}, in {shown_line(child, 200)}"
             case ToolCallStart(call=call):
                 yield f"{self._name(call.call_uuid)} runs"
             case ToolCallEnd(call_uuid=uuid, outcome=outcome, content=content, seconds=seconds):
                 took = f" after {seconds:.1f} s" if seconds else ""
                 yield f"{self._name(uuid)} came to {outcome}{took}: {shown_line(content, TEXT)}"
+            case PolicyInForce(digest=digest):
+                yield f"another policy is in force: {shown_line(digest[:12], 60)}"
             case RuleChanged(change=change, rule=rule, by=by, why=why):
                 reason = f": {shown_line(why, TEXT)}" if why else ""
                 yield f"rule #{rule.id} {change} by {_who(by)} ({shown_line(str(rule), ARGS)}){reason}"
@@ -168,7 +178,8 @@ class _Told:
         """A call, told apart from its siblings by the end of its id."""
         call = self._calls.get(uuid)
         short = uuid.partition("-")[2] or uuid
-        return f"{shown_line(call.name, 60)} ({short})" if call else f"call {short}"
+        whose = f"{self._agents[uuid]}'s " if uuid in self._agents else ""
+        return f"{whose}{shown_line(call.name, 60)} ({short})" if call else f"call {short}"
 
 
 def ruling(fact: HookRuled, about: str = "") -> str:

@@ -51,6 +51,7 @@ STORY: tuple[Event, ...] = (
     HITLVoted(TASK.fingerprint, "U2", Approve()),
     HITLSubmitted(TASK.fingerprint, Approve(always_allow=True, comment="fine"), "U2", "button"),
     RuleChanged("added", PermissionRule.deny("change"), "U2", "never again"),
+    PolicyInForce("5f0c9e" + "0" * 58),
     RunStart("r1", resumed=True, attempt=2),
     HITLDecided("r1-1-1", "change", Approve(), "U2", proposed={"n": 1}, effective={"n": 2}),
     ToolCallStart(CALL),
@@ -81,6 +82,7 @@ def test_every_kind_of_fact_has_a_line() -> None:
         "#3f9a1c: U2 votes to approve",
         "#3f9a1c: approved for good (fine) by U2, via button",
         f"rule #{PermissionRule.deny('change').id} added by U2 (deny change): never again",
+        "another policy is in force: 5f0c9e000000",
         "run r1 goes on, taken over (attempt 2)",
         "change (1-1) was changed by U2 to: n: 2",
         "change (1-1) runs",
@@ -91,6 +93,21 @@ def test_every_kind_of_fact_has_a_line() -> None:
         "run r1 ended: limited at the limit steps: so far",
     ]  # fmt: skip
     assert {type(fact) for fact in STORY} == set(FACTS)
+
+
+def test_a_call_that_is_handed_over_and_what_its_agent_asks_are_told_by_name() -> None:
+    task = replace(TASK, call_uuid="r2-1-1", agent="worker", session="s/r1-1-1")
+
+    assert lines(
+        ReasonEnd("", (hand_over := tool_call("task", uuid="r1-1-1", agent="worker", prompt="do it"),)),
+        ToolCallStart(hand_over, child="s/r1-1-1"),
+        HITLPending((task,)),
+        ToolCallEnd("r2-1-1", "done"),
+    )[1:] == [
+        "task (1-1) is handed to worker, in s/r1-1-1",
+        "worker's change (1-1) waits for a person, #3f9a1c: it may change something",
+        "worker's change (1-1) came to ok: done",
+    ]
 
 
 @pytest.mark.parametrize("decision", [Reject("no"), Skip(), Rerun(), Happened("it did"), Expired()])
