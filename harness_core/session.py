@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 from harness_core import results
 from harness_core.events import (
@@ -50,7 +50,9 @@ def fold(events: Iterable[Event]) -> Trace:
 
 
 class Folder:
-    """Adds facts up one by one. Lists inside, so that a long history stays linear; `trace()` hands out a copy."""
+    """Adds facts up one by one. What it has handed out never changes; inside are lists, and a run that is changed in
+    place until somebody sees it, so that a long history stays linear.
+    """
 
     def __init__(self) -> None:
         self._session_id = ""
@@ -58,6 +60,8 @@ class Folder:
         self._messages: list[Message] = []
         self._inbox: list[Prompted] = []
         self._run: Run | None = None
+        self._seen: Run | None = None  # the run that was handed out last
+        self._said: tuple[Message, ...] = ()  # the messages that were handed out last
         self._batch: dict[str, CallState] = {}
         self._rules: dict[str, PermissionRule] = {}
         self._answer = ""
@@ -73,10 +77,13 @@ class Folder:
 
     def trace(self) -> Trace:
         """The sum so far."""
+        self._seen = self._run
+        if len(self._said) != len(self._messages):  # they only grow, but for a compression
+            self._said = tuple(self._messages)
         return Trace(
             session_id=self._session_id,
             seq=self._seq,
-            messages=tuple(self._messages),
+            messages=self._said,
             inbox=tuple(self._inbox),
             run=self._run,
             batch=tuple(self._batch.values()),
@@ -94,6 +101,7 @@ class Folder:
 
     def ledger(self) -> Ledger:
         """The sum so far, but for the messages. Only while no batch is open."""
+        self._seen = self._run
         return Ledger(
             tuple(self._inbox),
             self._run,
@@ -112,7 +120,7 @@ class Folder:
         self._session_id = event.session_id or self._session_id
         self._seq = event.seq or self._seq
         if self._run and self._run.takeovers and not isinstance(event, RunStart | PolicyInForce):
-            self._run = replace(self._run, takeovers=0)
+            self._change(takeovers=0)
         match event:
             case Prompted():
                 self._prompted(event)
@@ -126,7 +134,7 @@ class Folder:
                 self._reasoned(event)
             case ModelFailed() if self._run:
                 failures = (*self._run.failures, event)
-                self._run = replace(self._run, failures=failures, upto=max(self._run.upto, event.upto))
+                self._change(failures=failures, upto=max(self._run.upto, event.upto))
             case HookRuled():
                 self._ruled(event)
             case Inspected(call_uuid=uuid):
@@ -148,14 +156,22 @@ class Folder:
             case RuleChanged(change="removed", rule=rule):
                 self._rules.pop(rule.id, None)
             case PolicyInForce(digest=digest) if self._run:
-                self._run = replace(self._run, policy=digest)
+                self._change(policy=digest)
             case StopRequested() if self._run and event.run_id == self._run.run_id and not self._run.stop:
-                self._run = replace(self._run, stop=event)
+                self._change(stop=event)
             case RunEnd():
                 self._run_ended(event)
             case ContextCompressed():
                 self._compressed(event)
         self._at = event.at
+
+    def _change(self, **changes: Any) -> None:
+        """Change the run that goes on: in place while nobody has seen it, since copies were half the cost of a fold."""
+        if self._run and self._run is self._seen:
+            self._run = replace(self._run, **changes)
+            return
+        for name, value in changes.items():
+            object.__setattr__(self._run, name, value)
 
     # -- prompts -------------------------------------------------------------------------------------------------------
 
@@ -163,7 +179,7 @@ class Folder:
         self._inbox.append(event)
         self._inbox.sort(key=lambda p: (p.sent_at, p.seq or 0))
         if self._run:
-            self._run = replace(self._run, rejected={}, recent=(), refused={}, heard=self._run.steps)
+            self._change(rejected={}, recent=(), refused={}, heard=self._run.steps)
 
     def _amended(self, event: PromptAmended) -> None:
         amended = [p.seq for p in self._inbox if p.ref == event.ref]
@@ -178,6 +194,8 @@ class Folder:
         self._heard = (*self._heard, event.prompt)
 
     def _deliver(self, upto: int) -> None:
+        if not (self._inbox or self._heard):
+            return
         held = [p for p in self._inbox if (p.seq or 0) <= upto]
         self._inbox = [p for p in self._inbox if (p.seq or 0) > upto]
         self._heard = tuple(seq for seq in self._heard if seq > upto)
@@ -199,8 +217,8 @@ class Folder:
         # What it waited for people is not charged to it, nor is the time in which its process was gone.
         paused = run.paused + max(0.0, event.at - (run.paused_at if run.suspended else self._at))
         takeovers = run.takeovers + (not run.suspended)
-        self._run = replace(run, suspended=False, takeovers=takeovers, attempt=event.attempt, paused=paused)
-        self._run = replace(self._run, policy=event.policy_digest or run.policy)
+        policy = event.policy_digest or run.policy
+        self._change(suspended=False, takeovers=takeovers, attempt=event.attempt, paused=paused, policy=policy)
 
     def _reasoned(self, event: ReasonEnd) -> None:
         if self._run is None:
@@ -209,7 +227,7 @@ class Folder:
         self._notes = []
         self._deliver(event.upto)
         upto = max(self._run.upto, event.upto)
-        self._run = replace(self._run, steps=self._run.steps + 1, failures=(), last=event, upto=upto)
+        self._change(steps=self._run.steps + 1, failures=(), last=event, upto=upto)
         self._spent(event.usage)
         self._batch, self._settled = {call.call_uuid: CallState(call) for call in event.calls}, ()
         if not event.calls and event.text.strip():
@@ -220,7 +238,7 @@ class Folder:
             unpriced = usage if usage.cost is None else Usage()
         self._usage, self._unpriced = added(self._usage, usage), added(self._unpriced, unpriced)
         if run := self._run:
-            self._run = replace(run, usage=added(run.usage, usage), unpriced=added(run.unpriced, unpriced))
+            self._change(usage=added(run.usage, usage), unpriced=added(run.unpriced, unpriced))
 
     def _run_ended(self, event: RunEnd) -> None:
         run = self._run
@@ -265,7 +283,7 @@ class Folder:
                 lambda c, task=task: replace(c, tasks=(*c.tasks, task), submitted=None, decided=None),  # type: ignore[misc]
             )
         if self._run and not self._run.suspended:
-            self._run = replace(self._run, suspended=True, paused_at=event.at)
+            self._change(suspended=True, paused_at=event.at)
 
     def _submitted(self, event: HITLSubmitted) -> None:
         for uuid, state in self._batch.items():
@@ -285,7 +303,7 @@ class Folder:
         if state and state.submitted and state.task and event.outcome == "rejected" and self._run:
             by, shown = state.submitted.by, effect(state.call.name, state.task.args)
             rejected = {**self._run.rejected, state.call.effect: by, shown: by}
-            self._run = replace(self._run, rejected=rejected)
+            self._change(rejected=rejected)
         if state and self._run and event.outcome == "ok":
             self._run = worked(self._run, state.call, event.at)
         if self._batch and all(c.end for c in self._batch.values()):
@@ -307,7 +325,7 @@ class Folder:
     def _compressed(self, event: ContextCompressed) -> None:
         """Begin anew with what it carries, whether or not the facts before were read: both must come to the same."""
         ledger = event.ledger
-        self._messages, self._goal = list(event.messages), event.goal
+        self._messages, self._said, self._goal = list(event.messages), event.messages, event.goal
         self._inbox, self._batch, self._settled = list(ledger.inbox), {}, ()
         self._rules = {rule.id: rule for rule in ledger.rules}
         self._answer, self._status = ledger.answer, ledger.status
