@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from harness_core import results
+from harness_core.compression.shape import Sizes
 from harness_core.delegate import at_work, depth_of
 from harness_core.ending import time_left
 from harness_core.errors import LeaseLost
@@ -52,6 +53,7 @@ class Worker:
         self._step: Step = Rest()
         self._started = False
         self._children: dict[str, Worker] = {}
+        self._sizes = Sizes()
 
     async def look(self, policy: Policy) -> Step:
         """What this agent would do next under its policy; the one that works for it is asked first."""
@@ -61,7 +63,8 @@ class Worker:
         if working := at_work(trace):
             policy = replace(policy, children={working.child: await self._looked_at(working, trace, policy)})
         if trace.run and not trace.batch:
-            policy = replace(policy, measure=await self._crew.policies.measured(trace, policy, self._around))
+            measure = await self._crew.policies.measured(trace, policy, self._around, self._sizes)
+            policy = replace(policy, measure=measure)
         self.trace, self._policy = trace, policy
         self._step = next_step(trace, policy, self._around.clock.now())
         return self._step

@@ -506,7 +506,6 @@ class Codec:
 
     def __init__(self, kinds: Iterable[type[Event]] = FACTS) -> None:
         self._kinds = {kind.__name__: kind for kind in kinds}
-        self._adapters: dict[str, TypeAdapter[Any]] = {}
 
     def encode(self, event: Event) -> tuple[str, str]:
         """(kind, JSON body) of a fact. Raises StoreError for what cannot be stored: it must never be lost silently."""
@@ -515,10 +514,10 @@ class Codec:
             raise StoreError(f"{kind} is not a fact and cannot be stored.")
         try:
             # Not dump_json, which writes a date, a set or NaN inside of arguments as something else.
-            plain = self._adapter(kind).dump_python(event, exclude=set(ENVELOPE), warnings="error")
+            plain = _adapter(self._kinds[kind]).dump_python(event, exclude=set(ENVELOPE), warnings="error")
             body = json.dumps(plain, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
             # Written, it must be readable: pydantic writes None for anything, and reads only so many levels of nesting.
-            self._adapter(kind).validate_json(body)
+            _adapter(self._kinds[kind]).validate_json(body)
             return kind, body
         except Exception as error:  # several kinds of them; each means that the fact would come back different
             raise StoreError(f"{kind} cannot be stored as JSON: {error}") from error
@@ -530,7 +529,7 @@ class Codec:
                 f"The journal holds a fact of the kind {kind}, which a newer version of the harness wrote. Upgrade."
             )
         try:
-            event: Event = self._adapter(kind).validate_json(body)
+            event: Event = _adapter(self._kinds[kind]).validate_json(body)
         except ValidationError as error:
             if any(e["type"] in ("extra_forbidden", "unexpected_keyword_argument") for e in error.errors()):
                 raise NewerFormat(
@@ -540,8 +539,12 @@ class Codec:
         stamp(event, **envelope)
         return event
 
-    def _adapter(self, kind: str) -> TypeAdapter[Any]:
-        # Built on first use: building all of them would cost every importer a tenth of a second.
-        if kind not in self._adapters:
-            self._adapters[kind] = TypeAdapter(self._kinds[kind])
-        return self._adapters[kind]
+
+_ADAPTERS: Final[dict[type[Event], TypeAdapter[Any]]] = {}
+
+
+def _adapter(kind: type[Event]) -> TypeAdapter[Any]:
+    # Built on first use: building all of them would cost every importer a tenth of a second. Once for all codecs.
+    if kind not in _ADAPTERS:
+        _ADAPTERS[kind] = TypeAdapter(kind)
+    return _ADAPTERS[kind]

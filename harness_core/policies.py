@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from harness_core.compression.shape import OF_A_MESSAGE, OF_A_TOOL, texts
+from harness_core.compression.shape import OF_A_MESSAGE, OF_A_TOOL, Sizes, texts
 from harness_core.compression.strategies import default_strategy
 from harness_core.events import PolicyInForce
 from harness_core.extensions import AgentBuilder
@@ -109,8 +109,8 @@ class Policies:
             delegate=self._delegate,
         )
 
-    async def measured(self, trace: Trace, policy: Policy, around: Surroundings) -> Measure:
-        """How large an agent's requests are, with everything that the next one holds counted."""
+    async def measured(self, trace: Trace, policy: Policy, around: Surroundings, known: Sizes) -> Measure:
+        """How large an agent's requests are, with all that the next one holds counted. known: by now."""
         counter = self._counter
         if (measure := self._measures.get(policy.prompt_digest)) is None:
             table = [text for s in around.specs for text in (s.name, s.description, canonical(s.schema))]
@@ -119,8 +119,9 @@ class Policies:
             length = self._options.context_length or getattr(around.model, "context_length", None)
             measure = Measure(counter.count, fixed + sum(map(counter.count, table)), length, counter.name)
             self._measures[policy.prompt_digest] = measure
-        await counter.prepare(text for message in trace.context for text in texts(message))
-        return measure
+        new = (*known.new(trace.messages), *trace.coming)
+        await counter.prepare(text for message in new for text in texts(message))
+        return replace(measure, known=known)
 
 
 def _default_compression(options: HarnessOptions) -> ContextCompressionInterceptor:

@@ -112,7 +112,12 @@ class Trace:
     @property
     def context(self) -> tuple[Message, ...]:
         """What the next model request holds."""
-        return (*self.messages, *map(told, self.notes), *map(heard, self.inbox))
+        return (*self.messages, *self.coming)
+
+    @property
+    def coming(self) -> tuple[Message, ...]:
+        """What no model request has held yet."""
+        return (*map(told, self.notes), *map(heard, self.inbox))
 
     @property
     def succeeded(self) -> frozenset[str]:

@@ -38,6 +38,8 @@ class Plan:
 def shown(context: Context, limits: Limits) -> tuple[Message, ...]:
     """The messages as a request holds them: what is larger than one message may be keeps its head and tail."""
     cap = limits.cap(limits.threshold(context.length))
+    if max(context.of_each(), default=0) <= cap:  # as good as always
+        return tuple(context.messages)
     return tuple(
         message if at == context.goal else capped(message, cap, context.size, context.count)
         for at, message in enumerate(context.messages)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -25,7 +25,8 @@ class Context:
     """What a request would hold. goal: where in messages the current goal is, None if it is not there (yet).
 
     inbox: prompts that no request has held. fixed: tokens of system prompt and tools. reserve: tokens to leave free for
-    what is added before the next compression. length: of the model's window, None if it does not tell.
+    what is added before the next compression. length: of the model's window, None if it does not tell. sizes: of many
+    messages, for who remembers them.
     """
 
     messages: Sequence[Message]
@@ -36,11 +37,16 @@ class Context:
     fixed: int = 0
     reserve: int = 0
     length: int | None = None
+    sizes: Callable[[Sequence[Message]], Iterable[int]] | None = None
 
     @property
     def tokens(self) -> int:
         """Of the whole request."""
-        return self.fixed + OF_A_REQUEST + sum(map(self.size, self.messages)) + sum(map(self.size, self.inbox))
+        return self.fixed + OF_A_REQUEST + sum(self.of_each()) + sum(map(self.size, self.inbox))
+
+    def of_each(self) -> Iterable[int]:
+        """Tokens of each message."""
+        return self.sizes(self.messages) if self.sizes else map(self.size, self.messages)
 
     @property
     def variable(self) -> int:

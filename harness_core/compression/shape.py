@@ -35,6 +35,26 @@ def sized(message: Message, count: Count) -> int:
     return sum(count(text) for text in texts(message)) + OF_A_CALL * ids + OF_A_MESSAGE
 
 
+class Sizes:
+    """Tokens of each message of a history that grows: it remembers the last one, and counts what is new."""
+
+    def __init__(self) -> None:
+        self._messages: Sequence[Message] = ()
+        self._sizes: tuple[int, ...] = ()
+
+    def of(self, messages: Sequence[Message], size: Size) -> tuple[int, ...]:
+        """The size of each."""
+        if messages is not self._messages:
+            known = self._sizes[: len(messages) - len(self.new(messages))]
+            self._messages, self._sizes = messages, (*known, *map(size, messages[len(known) :]))
+        return self._sizes
+
+    def new(self, messages: Sequence[Message]) -> Sequence[Message]:
+        """Those that were not counted yet."""
+        known = len(self._messages)  # compared by identity first, so that this is no work
+        return messages[known:] if messages[:known] == self._messages else messages
+
+
 def groups(messages: Sequence[Message]) -> tuple[range, ...]:
     """The messages that stay or go as one: a message with calls and the results after it; any other by itself."""
     found: list[range] = []

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from harness_core.compression.limits import Limits, reserve
 from harness_core.compression.notes import told
 from harness_core.compression.plan import Plan, compressed, fits, plan, replaced, shown
 from harness_core.compression.room import FORCED, Context
-from harness_core.compression.shape import Count, sized, without_empty
+from harness_core.compression.shape import Count, Sizes, sized, without_empty
 from harness_core.compression.strategies import CompressionStrategy, Segment, Summarising, summarise
 from harness_core.session import Trace
 from harness_core.types import Message
@@ -21,17 +22,22 @@ MOST_FUTILE: Final = 2  # compressions of a run that left the context as much ab
 @dataclass(frozen=True, slots=True)
 class Measure:
     """How large requests are. fixed: tokens of the system prompt and the tools. length: of the model's window in
-    tokens, None if it does not tell. counter: what counts, for people.
+    tokens, None if it does not tell. counter: what counts, for people. known: what was counted before.
     """
 
     count: Count
     fixed: int = 0
     length: int | None = None
     counter: str = ""
+    known: Sizes = field(default_factory=Sizes, compare=False, repr=False)
 
     def size(self, message: Message) -> int:
         """Tokens of a message."""
         return sized(message, self.count)
+
+    def sizes(self, messages: Sequence[Message]) -> tuple[int, ...]:
+        """Tokens of each message."""
+        return self.known.of(messages, self.size)
 
 
 class ContextCompressionInterceptor:
@@ -78,10 +84,16 @@ class ContextCompressionInterceptor:
 
     def context(self, trace: Trace, measure: Measure) -> Context:
         """What the next request holds: a message that is larger than one may be has lost its middle."""
-        inbox = trace.context[len(trace.messages) :]
-        free = reserve(self.limits.threshold(measure.length))
         context = Context(
-            trace.messages, measure.size, measure.count, trace.goal, inbox, measure.fixed, free, measure.length
+            trace.messages,
+            measure.size,
+            measure.count,
+            trace.goal,
+            trace.coming,
+            measure.fixed,
+            reserve(self.limits.threshold(measure.length)),
+            measure.length,
+            measure.sizes,
         )
         return replace(context, messages=shown(context, self.limits))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -23,6 +24,7 @@ from harness_core.types import Message, ToolCall
 SMALL = Limits(max_messages=10)
 
 
+@cache
 def count(text: str) -> int:
     """A token per word, and one per ten letters in it."""
     return sum(1 + len(word) // 10 for word in text.split())

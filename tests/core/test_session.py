@@ -322,3 +322,14 @@ def test_adding_facts_in_two_goes_comes_to_the_same_as_in_one_and_never_fails(fa
     results = [m.call_uuid for m in folder.trace().messages if m.role == "tool"]
     calls = [c.call_uuid for m in folder.trace().messages for c in m.calls]
     assert results == calls
+
+
+@given(st.lists(FACTS, max_size=25))
+def test_what_was_handed_out_stays_as_it_was(facts: list[Event]) -> None:
+    stored, folder = history(*facts), Folder()
+    seen = []
+    for event in stored:
+        folder.add(event)
+        seen.append(folder.trace())
+
+    assert seen == [fold(stored[: n + 1]) for n in range(len(stored))]
