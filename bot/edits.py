@@ -1,6 +1,7 @@
 """The form that edits a call's arguments: a typed field per argument, and what was typed read back.  Pure.
 
-A value that a form cannot hold to the character (too long, masked, disguised) is kept as it is and shown as kept.
+A value that a form cannot hold to the character (too long, masked, disguised) is kept as it is and shown as kept; only
+where the card shows it, so that nothing is approved that neither of them shows.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from bot import ids, kit, limits
 from bot.kit import Block, View
 from bot.limits import clip
 from bot.modals import review
-from bot.shown import shown, shown_line
+from bot.shown import on_card, shown, shown_call, shown_line
 from bot.view import Card
 from harness_core.masking import mask_args
 
@@ -65,14 +66,16 @@ def fields_of(card: Card, schema: Mapping[str, Any]) -> Sequence[Field]:
 
 
 def edit_form(card: Card, schema: Mapping[str, Any]) -> View | None:
-    """The form; None where there is nothing to edit, or where the call could not be read in full anyway."""
+    """The form; None where there is nothing to edit, or where neither the card nor the form would show all of it."""
     fields = fields_of(card, schema)
     if card.task.kind != "approve" or len(fields) > MOST_FIELDS or review(card) is None:
         return None
-    if all(field.kept for field in fields):
+    kept = [field for field in fields if field.kept]
+    if len(kept) == len(fields) or (any(field.given for field in kept) and on_card(shown_call(card.task)).left_out):
         return None
     blocks = [_block(number, field) for number, field in enumerate(fields)]
-    about = kit.context(kit.plain("What you approve is exactly what stands here. Unchanged, it is a plain approval."))
+    here = "What you approve is exactly what stands here" + ("; what is kept stands on the card" if kept else "")
+    about = kit.context(kit.plain(f"{here}. Unchanged, it is a plain approval."))
     view = kit.modal(
         "edit",
         "Edit & approve",
@@ -122,7 +125,13 @@ def _field(name: str, about: Any, value: Any, given: bool, required: bool) -> Fi
     kept = _kept(name, kind, value) if given else ""
     if not given and not about:
         kept = "not in the schema"
+    if kind == "choice" and not _told_apart([_option(one) for one in options]):
+        kept = "its choices do not fit here, kept"
     return Field(name, kind, value, given, required, hint, options, kept)
+
+
+def _told_apart(labels: Sequence[str]) -> bool:
+    return len(set(labels)) == len(labels) and not any(label.endswith("…") for label in labels)
 
 
 def _kind(about: Mapping[str, Any], value: Any, given: bool) -> tuple[Kind, tuple[Any, ...]]:

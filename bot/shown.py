@@ -70,13 +70,14 @@ def one_line(seen: str, most: int, heaviest: int | None = None) -> str:
 
 
 def shown_call(task: HITLTask) -> Shown:
-    """What a task would do: the preview with the short arguments that it does not tell, or all arguments."""
+    """What a task would do: all arguments, but for those that the tool says its preview tells, and the preview."""
     if not task.preview:
         return shown_args(task.args)
-    brief = {key: value for key, value in task.args.items() if key not in task.covers and _is_brief(value)}
-    above, below = shown_args(brief), shown(task.preview)
+    below = shown(task.preview)
+    untold = {key: value for key, value in task.args.items() if key not in task.covers}
+    above = shown_args(untold) if untold else Shown("")
     return Shown(
-        f"{above.text}\n{below.text}" if brief else below.text,
+        f"{above.text}\n{below.text}" if untold else below.text,
         above.masked or below.masked,
         above.disguised or below.disguised,
         unreadable=below.unreadable or _hides_lines(task.args),
@@ -191,12 +192,6 @@ def _selected(found: re.Match[str]) -> str:
 def _blanks(found: re.Match[str]) -> str:
     run = found[0]
     return f"⟨{len(run)} {'spaces' if set(run) == {' '} else 'blanks'}⟩"
-
-
-def _is_brief(value: Any) -> bool:
-    return not isinstance(value, str | Mapping | list) or (
-        isinstance(value, str) and len(value) <= 200 and "\n" not in value
-    )
 
 
 def _key(key: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import given
@@ -151,6 +152,7 @@ def test_what_phones_put_in_is_an_error_unless_it_was_there_before():
 def test_long_secret_and_disguised_values_are_kept_as_they_are():
     args = {"path": "a", "mode": "fast", "note": "x" * 3001, "tags": ["\u202e"]}
     asked = card(**args)
+    asked = replace(asked, task=replace(asked.task, preview="+x", covers=("note",)))
     secret = card(path="xoxb-1234567890-abcdefghijklmnop", mode="fast")
     view, masked = edit_form(asked, SCHEMA), edit_form(secret, SCHEMA)
     assert view is not None
@@ -216,3 +218,29 @@ def test_any_submission_is_read_without_an_exception(junk: Any):
     values = junk if isinstance(junk, dict) else {"arg:0": junk, "arg:1": {"value": junk}}
 
     read_back(asked, SCHEMA, values)
+
+
+def test_a_card_that_had_to_cut_offers_no_form_that_keeps_what_neither_shows():
+    whole = card(path="a", mode="safe", note="make\n" * 2_000 + "rm -rf /")
+    hidden = card(path="a", mode="safe", note="make\n" * 500, share="\u202e")
+
+    assert edit_form(whole, SCHEMA) is None
+    assert edit_form(hidden, SCHEMA) is None
+
+
+def test_what_a_form_keeps_stands_on_its_card():
+    kept = edit_form(card(path="a", mode="safe", note="a\u202eb"), SCHEMA)
+    shown = edit_form(card(path="a", mode="safe", note="make\n" * 500), SCHEMA)
+
+    assert kept is not None
+    assert "what is kept stands on the card" in str(kept)
+    assert shown is not None
+    assert "make\n" * 500 in str(
+        [b["element"].get("initial_value") for b in shown["blocks"] if b["type"] == "input"]
+    ).replace("\\n", "\n")
+
+
+def test_a_choice_that_does_not_fit_its_label_is_kept():
+    long = {**SCHEMA, "properties": {**SCHEMA["properties"], "mode": {"enum": ["a" * 80 + "1", "a" * 80 + "2"]}}}
+
+    assert {f.name: bool(f.kept) for f in fields_of(card(path="a", mode="a" * 80 + "1"), long)}["mode"]
