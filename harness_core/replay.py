@@ -258,7 +258,7 @@ def _another_course(step: Step, outcome: Event) -> tuple[str, str, str] | None:
 
 def _at(folder: Folder, fact: Event) -> Trace:
     """The trace before this fact, at its time."""
-    return replace(folder.trace(), now=fact.at)
+    return folder.trace(fact.at)
 
 
 def _judged(policy: Policy, trace: Trace, state: CallState) -> tuple[str, Judgement]:

@@ -75,8 +75,8 @@ class Folder:
         self._settled: tuple[CallState, ...] = ()
         self._status: RunStatus | Literal[""] = ""
 
-    def trace(self) -> Trace:
-        """The sum so far."""
+    def trace(self, now: float = 0.0) -> Trace:
+        """The sum so far. now: see Trace."""
         self._seen = self._run
         if len(self._said) != len(self._messages):  # they only grow, but for a compression
             self._said = tuple(self._messages)
@@ -95,6 +95,7 @@ class Folder:
             notes=tuple(self._notes),
             heard=self._heard,
             runs=self._runs,
+            now=now,
             settled=self._settled,
             status=self._status,
         )

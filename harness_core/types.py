@@ -42,6 +42,8 @@ def canonical(args: Args) -> str:
 
 def _deeper(value: object, levels: int) -> bool:
     """Whether objects and arrays are nested in each other for more than so many levels."""
+    if isinstance(value, str):  # most values, and it is slow to find out that one is no Mapping
+        return False
     if isinstance(value, Mapping):
         return levels == 0 or any(_deeper(inner, levels - 1) for inner in value.values())
     if isinstance(value, list | tuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from harness_core.engine import HarnessEngine
 from harness_core.events import Event, Prompted, ReasonEnd, RunEnd, RunStart
@@ -46,6 +46,9 @@ async def transfer(to: str, amount: int) -> str:
     return f"sent {amount} to {to}"
 
 
+TOOLS: Final = (tool(read_only=True)(lookup), tool(transfer), "hitl")  # made once, as those of a program's modules
+
+
 class Harness:
     """An engine and its store over one file. Dropped and made anew, it has only what is on disk."""
 
@@ -55,7 +58,7 @@ class Harness:
             Path(tempfile.gettempdir()),
             path.parent,
             model=Model(),
-            tools=[tool(read_only=True)(lookup), tool(transfer), "hitl"],
+            tools=TOOLS,
             store=self.store,
             hitl_interceptor=HITLInterceptor().on_sensitive_tool("transfer"),
             hitl_enabled=True,

@@ -534,7 +534,7 @@ LIMITS = st.builds(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(contexts(), LIMITS, st.sampled_from([0, 0, 1, 2, 3, 4, 9]), st.sampled_from(["", "a summary", "word " * 500]))
 def test_whatever_is_compressed_stays_valid_keeps_its_goal_and_fits(
     given: Context, limits: Limits, forced: int, text: str
@@ -569,7 +569,7 @@ def test_whatever_is_compressed_stays_valid_keeps_its_goal_and_fits(
         assert all(any(f'"{uuid}"' in line for line in listed) for uuid in lost)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(contexts(), LIMITS)
 def test_compressing_comes_to_an_end(given: Context, limits: Limits) -> None:
     now = given
