@@ -6,8 +6,9 @@ Read once, at the start. Secrets are in no repr.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Final, Literal, TypeVar
 from urllib.parse import urlsplit
@@ -52,6 +53,8 @@ VARIABLES: Final[tuple[tuple[str, str, str, bool], ...]] = (
     ("OPENAI_BASE_URL", "where the model is", "OpenAI", False),
     ("OPENAI_API_KEY", "the model's key", "none", True),
 )
+OURS: Final = "HARNESS_"  # begins the variables that are ours alone, so that any other of that kind is a mistake
+OF_TESTS: Final = frozenset({"HARNESS_TEST_CONTROL"})  # stands in the same file as the tokens, where tests drive a bot
 
 
 def in_force(env: Mapping[str, str]) -> list[tuple[str, str, str]]:
@@ -60,8 +63,18 @@ def in_force(env: Mapping[str, str]) -> list[tuple[str, str, str]]:
     for name, _, default, secret in VARIABLES:
         value = env.get(name, "").strip()
         shown = "(set, not shown)" if value and secret else value or default
-        rows.append((name, shown, "the environment" if value else "the default"))
+        rows.append((name, shown, "environment" if value else "default"))
     return rows
+
+
+def _unknown(env: Mapping[str, str]) -> Iterator[str]:
+    """A line for each variable that somebody meant for the bot, and that it would not read."""
+    known = [name for name, *_ in VARIABLES]
+    for name in sorted(env):
+        if name.startswith(OURS) and name not in known and name not in OF_TESTS and env[name].strip():
+            near = get_close_matches(name, known, 1, cutoff=0.8)
+            shown = "".join(char for char in name[:60] if char.isprintable())
+            yield f"{shown} is no setting. " + (f"Is {near[0]} meant?" if near else "The README lists them all.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +143,7 @@ class Settings:
             log=read.one_of("HARNESS_LOG", "text", "json"),
             log_level=read.one_of("HARNESS_LOG_LEVEL", "warning", "debug", "info", "error"),
         )
+        read.wrong += _unknown(env)
         if read.wrong:
             raise ConfigError("The settings need correcting:\n" + "\n".join(f"- {line}" for line in read.wrong))
         return settings

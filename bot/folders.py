@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+import bot
+import harness_core
 from bot.config import Settings
 from harness_core.errors import ConfigError
 
 OWNER_ONLY: Final = 0o700
+# What the bot runs: its own two packages, wherever they were installed from, and the libraries beside them.
+CODE: Final = (*(Path(path) for path in (*bot.__path__, *harness_core.__path__)), Path(sysconfig.get_path("purelib")))
 KEPT: Final = (".env", "*.env")  # in the current folder: where tokens lie that the bot was started with
 
 
@@ -31,6 +36,12 @@ def keep_apart(settings: Settings, policy: Path | None) -> None:
             f"HARNESS_WORKSPACE ({work}) and the data folder ({data}) lie within each other, so the agent could write "
             "its own record. Choose folders that are apart."
         )
+    for code in map(Path.resolve, CODE):
+        if work == code or work in code.parents or code in work.parents:
+            raise ConfigError(
+                f"HARNESS_WORKSPACE ({work}) holds what the bot itself runs ({code}), so the agent could rewrite it. "
+                "Choose another folder."
+            )
     for what, path in _kept(settings, policy):
         if work in (path.resolve(), *path.resolve().parents):
             raise ConfigError(

@@ -5,13 +5,17 @@ from __future__ import annotations
 import hashlib
 import importlib
 import importlib.util
+import os
 import sys
 import traceback
 from pathlib import Path
 from types import ModuleType
+from typing import Final
 
 from harness_core.errors import ConfigError
 from harness_core.tools.clip import said
+
+PACKAGE: Final = Path(__file__).parents[1]
 
 
 def load_module(spec: str, what: str) -> ModuleType:
@@ -51,9 +55,9 @@ def _from_file(path: str, what: str) -> ModuleType:
 
 
 def _told(error: BaseException) -> str:
-    """The error, and the line of the foreign code where it arose."""
-    ours = (__file__, importlib.__file__)
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename not in ours]
+    """The error, and the line of the foreign code where it arose: `@tool` raises in our code, for a line of theirs."""
+    ours = (f"{PACKAGE}{os.sep}", importlib.__file__)
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith(ours)]
     foreign = [frame for frame in frames if not frame.filename.startswith("<")]  # <frozen importlib…>
     where = f" (line {foreign[-1].lineno} of {foreign[-1].filename})" if foreign else ""
     return said(error) + where

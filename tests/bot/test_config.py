@@ -105,3 +105,25 @@ def test_an_api_address_without_tokens_is_a_mistake():
 def test_a_port_is_a_number(port: str):
     with pytest.raises(ConfigError, match="HARNESS_LOCAL_PORT"):
         Settings.from_env({"HARNESS_LOCAL_PORT": port})
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("HARNESS_ADMIN", "HARNESS_ADMIN is no setting. Is HARNESS_ADMINS meant?"),
+        ("HARNESS_LOG_LVL", "HARNESS_LOG_LVL is no setting. Is HARNESS_LOG_LEVEL meant?"),
+        ("HARNESS_SANDBOXED", "HARNESS_SANDBOXED is no setting. Is HARNESS_SANDBOX meant?"),
+        ("HARNESS_XYZZY", "HARNESS_XYZZY is no setting. The README lists them all."),
+    ],
+)
+def test_a_setting_that_nobody_would_read_is_a_mistake(name: str, told: str):
+    with pytest.raises(ConfigError) as caught:
+        Settings.from_env({name: "secret-1"})
+
+    assert str(caught.value).splitlines()[1:] == [f"- {told}"]
+
+
+def test_variables_of_other_programs_and_of_the_tests_are_no_mistake():
+    env = {"OPENAI_ORGANIZATION": "o", "SLACK_TEAM": "t", "HARNESS_TEST_CONTROL": "http://x/", "HARNESS_ADMIN": " "}
+
+    assert Settings.from_env(env) == Settings()

@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
+import bot
+import harness_core
 from bot.app import LocalBot, own_workspace
 from bot.config import Settings
-from bot.folders import keep_apart
+from bot.folders import CODE, keep_apart
 from harness_core.errors import ConfigError
 
 
@@ -37,6 +39,18 @@ def test_a_workspace_within_the_data_folder_or_around_it_is_refused(tmp_path: Pa
 
 def test_a_workspace_beside_the_data_folder_is_fine(tmp_path: Path):
     keep_apart(Settings(data=tmp_path / "data", workspace=tmp_path / "data-work"), tmp_path / "policy.toml")
+
+
+@pytest.mark.parametrize("code", CODE, ids=str)
+@pytest.mark.parametrize("where", [".", "..", "below"])
+def test_a_workspace_that_holds_what_the_bot_runs_is_refused(code: Path, where: str, tmp_path: Path):
+    with pytest.raises(ConfigError, match="what the bot itself runs"):
+        keep_apart(Settings(data=tmp_path / "data", workspace=code / where), None)
+
+
+def test_the_code_that_runs_here_is_among_what_is_kept_from_the_agent():
+    assert {Path(bot.__file__).parent, Path(harness_core.__file__).parent} <= set(CODE)
+    assert any(Path(pytest.__file__).is_relative_to(one) for one in CODE)
 
 
 @pytest.mark.parametrize("where", ["", "deep/er"])
