@@ -10,11 +10,10 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from bot import check, demo, hired, judging, logs, replaying
+from bot import check, demo, judging, loaded, logs, replaying
 from bot.app import Bot, LocalBot, model_of
 from bot.approvers import Access
-from bot.config import Settings, in_force
-from bot.policy import PolicyKeeper, default_path
+from bot.config import VARIABLES, Settings, in_force
 from bot.sessions import NoSuchSession
 from bot.slack_api import SlackRefused, SlackUnreachable
 from harness_core.errors import ConfigError, StoreError
@@ -97,28 +96,21 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _config(env: Mapping[str, str], settings: Settings) -> int:
+    widest = max(len(name) for name, *_ in VARIABLES)
     for name, value, source in in_force(env):
-        print(f"{name:<20} {mask(value):<42} from {source}")
-    policy = PolicyKeeper(settings.policy or default_path())
-    print(f"\nRules of {policy.path}:" if policy.path else "\nThere is no policy file.")
-    for one in policy.file.rules:
-        print(f"- {mask(str(one))}")
-    print("\nAgents:" if settings.agents else "\nThere are no agents.")
-    for agent in hired.shown(hired.agents_of(settings)):
-        print(f"- {mask(agent)}")
-    print("\nGuards:")
-    for guard in policy.guards:
-        print(f"- {guard}")
+        print(f"{name:<{widest}}  {source:<11}  {mask(value)}")
+    for line in loaded.shown(settings):
+        print(mask(line))
     return 0
 
 
 async def _check(settings: Settings) -> int:
     model, fine = model_of(settings), True
+    for line in loaded.check_loaded(settings):
+        print(mask(str(line)))
+        fine = fine and not line.advice
     async for line in check.check(settings, model):
         print(mask(str(line)), flush=True)
-        fine = fine and not line.advice
-    for line in (hired.check_agents(settings), replaying.check_rules(settings)):
-        print(mask(str(line)))
         fine = fine and not line.advice
     return 0 if fine else 1
 

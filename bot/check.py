@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -51,7 +51,8 @@ class Line:
     advice: str = ""
 
     def __str__(self) -> str:
-        return f"ok    {self.what}" if not self.advice else f"FIX   {self.what}\n      {self.advice}"
+        advice = "".join(f"\n      {line}" for line in self.advice.splitlines())
+        return f"FIX   {self.what}{advice}" if advice else f"ok    {self.what}"
 
 
 async def check(settings: Settings, model: ChatModel) -> AsyncIterator[Line]:
@@ -61,7 +62,6 @@ async def check(settings: Settings, model: ChatModel) -> AsyncIterator[Line]:
         keep_apart(settings, settings.policy or default_path())
     except ConfigError as error:
         yield Line("HARNESS_WORKSPACE", str(error))
-    yield policy(settings.policy or default_path())
     yield sandbox(await Sandbox(settings.sandbox).boundary())
     yield reader()
     if settings.slack is None:
@@ -88,12 +88,12 @@ def folder(data: Path) -> Line:
     return Line(f"data folder {data.resolve()} is writable")
 
 
-def policy(path: Path | None) -> Line:
-    """Whether the policy file can be used, as far as its own text tells."""
+def policy(path: Path | None, tools: Iterable[str] = ()) -> Line:
+    """Whether the policy file can be used. tools: those that there are, or () where nobody knows."""
     try:
-        keeper = PolicyKeeper(path)
+        keeper = PolicyKeeper(path, tools)
     except ConfigError as error:
-        return Line("the policy file cannot be used", str(error).replace("\n", "\n      "))
+        return Line("the policy file cannot be used", str(error))
     if keeper.path is None:
         return Line("no policy file: what only reads runs, everything else asks")
     return Line(f"policy file {keeper.path}: {len(keeper.file.rules)} rules")

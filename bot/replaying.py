@@ -198,7 +198,7 @@ def in_force(journals: JournalReader) -> InForce:
 
 
 def check_rules(settings: Settings) -> Line:
-    """Whether the rules can be used, and leave a way for all that guards and hooks demand."""
+    """Whether the rules leave a way for all that guards and hooks demand."""
     try:
         recorded = InForce()
         if (settings.data / DATABASE).exists():
@@ -208,5 +208,5 @@ def check_rules(settings: Settings) -> Line:
     except (ConfigError, StoreError) as error:
         return Line("rules", str(error))
     dead = dead_ends_in(policies.base, policies.guards, policies.file, policies.in_force, policies.now)
-    what = f"rules: {policies.path}" if policies.path else "rules: no policy file"
-    return Line(what, "\n      ".join(f"{one}. Change the rule or the guard." for one in dead))
+    what = "rules: nothing that they forbid is demanded" if not dead else "rules: what is demanded is forbidden"
+    return Line(what, "\n".join(f"{one}. Change the rule or the guard." for one in dead))

@@ -35,7 +35,7 @@ class Floor:
 
 # From the top down: a module imports from its own floor and from those below.
 FLOORS: Final = (
-    Floor("bot: the command line, the demo", "bot.__main__ bot.demo bot.hired bot.judging bot.replaying"),
+    Floor("bot: the command line, the demo", "bot.__main__ bot.demo bot.judging bot.loaded bot.replaying"),
     Floor("bot: where the parts are put together", "bot.app"),
     Floor("bot: a Slack in this process, for app alone", "bot.local.*"),
     Floor(
@@ -139,7 +139,7 @@ PARTS: Final = words(
     "harness_core.tools.own harness_core.tools.shell harness_core.store.reading harness_core.own_hooks "
     "harness_core.permissions.judge harness_core.policies"
 )
-COMPOSERS: Final = frozenset({"bot.app", "bot.hired", "bot.demo", "bot.judging", "bot.replaying", "bot.__main__"})
+COMPOSERS: Final = frozenset({"bot.app", "bot.loaded", "bot.demo", "bot.judging", "bot.replaying", "bot.__main__"})
 
 # All that pure modules import of others: none of it knows the time, chance, a disk or a network.
 HARMLESS: Final = words(

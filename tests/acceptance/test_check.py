@@ -116,7 +116,7 @@ def test_config_shows_what_is_in_force_and_from_where_but_no_secret(
     shown = capsys.readouterr().out
     assert "secret" not in shown
     assert f"{tmp_path}" in shown
-    assert shown.count("from the environment") == 4
+    assert shown.count("  environment  ") == 4
     assert all(name in shown for name, *_ in VARIABLES)
 
 

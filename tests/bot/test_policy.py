@@ -167,7 +167,7 @@ def test_config_shows_the_rules_of_the_file(tmp_path: Path, capsys: pytest.Captu
     assert main(["config"], {"HARNESS_POLICY": str(path)}) == 0
 
     shown = capsys.readouterr().out
-    assert f"HARNESS_POLICY       {path}" in shown
+    assert f"HARNESS_POLICY      environment  {path}" in shown
     assert f"Rules of {path}:\n- deny bash git push * (by hand)" in shown
 
 
