@@ -63,12 +63,12 @@ Mention me with what you want done; your replies in the thread need no mention. 
 
 In a thread: `!status` · `!why` · `!stop` · `!approve ID` · `!reject ID why`
 Anywhere: `/harness on` · `/harness off` · `/harness status` · `/harness claim CODE` · `/harness help`
-What asks: `/harness sensitive list|add TOOL|remove TOOL [--workspace]` · `/harness pending`
+What asks: `/harness sensitive list` · `/harness sensitive add|remove TOOL [--workspace]` · `/harness pending`
 Who decides: `/harness approvers list|add @somebody|remove @somebody`
 What commands reach: `/harness network on|off`
 In need: `/harness hitl off REASON|on [--workspace]` · `/harness pause` · `/harness resume`
-Rules: `/harness allow|ask|deny TOOL [PATTERN] [--workspace] [--for 8h] [-- why]` · `/harness rules` · \
-`/harness revoke ID` · `/harness why TOOL ARGUMENTS`
+Rules: `/harness allow|ask|deny TOOL [PATTERN] [--channel|--workspace] [--for 8h] [-- why]` · `/harness rules` · \
+`/harness revoke ID [--thread|--channel|--workspace]` · `/harness why TOOL ARGUMENTS`
 What always runs in a thread: `/harness allowed list` · `/harness allowed revoke ID`"""
 
 # -- commands ----------------------------------------------------------------------------------------------------------

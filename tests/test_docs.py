@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import argparse
 import inspect
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
-from bot import config
-from bot.__main__ import COMMANDS
+from bot import commands, config, inbound, rule_asked, rule_commands, words
+from bot.__main__ import COMMANDS, _parser
+from bot.commands import Commands
 from harness_core import events
 from harness_core.events import Prompted, RunStart
 from harness_core.guards import GUARDS, OFF, guards_from
@@ -110,21 +113,101 @@ def test_every_event_is_documented() -> None:
     assert missing == []
 
 
-def test_every_setting_is_documented() -> None:
-    read = set(re.findall(r'"((?:SLACK|HARNESS|OPENAI)_[A-Z_]+)"', inspect.getsource(config)))
-
-    assert read
-    assert [name for name in sorted(read) if f"`{name}`" not in README] == []
-
-
-@pytest.mark.parametrize("verb", re.findall(r'case ((?:"[a-z]+"(?: \| )?)+)', (ROOT / "bot/commands.py").read_text()))
-def test_every_command_is_documented(verb: str) -> None:
-    for word in re.findall(r'"([a-z]+)"', verb):
-        assert f"/harness {word}" in README
+def rows(of: str) -> list[list[str]]:
+    """The cells of every row of a table of the README whose first cell begins so."""
+    cells = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in README.splitlines()]
+    return [row for row in cells if row and row[0].startswith(of)]
 
 
-def test_every_command_of_the_command_line_is_documented() -> None:
-    assert [name for name in COMMANDS if name != "run" and f"harness-bot {name}" not in README] == []
+def test_every_setting_is_documented_and_nothing_else_is() -> None:
+    documented = [name for of in ("`SLACK_", "`HARNESS_", "`OPENAI_") for row in rows(of) for name in spans(row[0])]
+    servers = [name for name in documented if documented.count(name) > 1]  # the heads of the table of model servers
+
+    assert sorted({*documented}) == sorted(name for name, *_ in config.VARIABLES)
+    assert set(servers) <= {"HARNESS_MODEL"}
+
+
+def spans(text: str) -> list[str]:
+    return re.findall(r"`([^`]+)`", text)
+
+
+def alternatives(form: str) -> Iterator[str]:
+    """`a|b TOOL` says `a TOOL` and `b TOOL`; `v list|add TOOL` says `v list` and `v add TOOL`."""
+    verbs, _, rest = form.partition(" ")
+    for verb in verbs.split("|"):
+        for way in rest.split("|") if re.search(r"[a-z]\|", rest) or re.search(r"\|[a-z]", rest) else [rest]:
+            yield f"{verb} {way}".strip()
+
+
+def key(form: str) -> str:
+    """A form by what people type to the letter: the verb, and the word behind it if it is none of their own."""
+    verb, *more = form.split()
+    return f"{verb} {more[0]}" if more and more[0].islower() and more[0][0].isalpha() else verb
+
+
+def said_by_the_bot() -> dict[str, set[str]]:
+    """Every form in the bot's own help, with the options that it names."""
+    found = {}
+    for span in spans(words.HELP):
+        if span.startswith("/harness "):
+            options = set(re.findall(r"--[a-z]+", span))
+            bare = re.sub(r" \[[^\]]*\]", "", span.removeprefix("/harness "))
+            found |= {key(form): options for form in alternatives(bare)}
+    return found
+
+
+def said_by_the_readme() -> dict[str, set[str]]:
+    """Every form in the README's table of commands, with the options in its row."""
+    found = {}
+    for row in rows("`/harness "):
+        options = {name for span in spans(row[2]) for name in re.findall(r"--[a-z]+", span)}
+        first = spans(row[0])[0].split()[1]
+        for span in spans(row[0]):
+            form = span.replace("…", f"/harness {first}", 1) if span.startswith("…") else span
+            found[key(form.removeprefix("/harness ").rstrip(" …"))] = options
+    return found
+
+
+def test_every_command_is_documented_with_its_options_as_the_bot_s_own_help_has_it() -> None:
+    bot, readme = said_by_the_bot(), said_by_the_readme()
+
+    assert sorted(readme) == sorted(bot)
+    assert {form: missing for form, options in bot.items() if (missing := options - readme[form])} == {}
+
+
+def test_every_verb_that_the_code_knows_is_in_the_help_and_the_other_way_round() -> None:
+    carried_out = inspect.getsource(Commands.carry_out)
+    verbs = set(re.findall(r'"([a-z]+)"', " ".join(re.findall(r"case (.*):", carried_out))))
+
+    assert verbs == {form.split()[0] for form in said_by_the_bot()}
+
+
+def test_every_option_that_the_code_knows_is_in_the_help_and_the_other_way_round() -> None:
+    sources = "".join(inspect.getsource(module) for module in (commands, rule_commands, rule_asked))
+    known = {name for found in re.findall(r"--(?:\(\?:)?([a-z|]+)", sources) for name in found.split("|")}
+
+    assert {f"--{name}" for name in known} == set().union(*said_by_the_bot().values())
+
+
+def test_every_thread_word_is_documented_as_the_bot_s_own_help_has_it() -> None:
+    understood = set(re.findall(r'"(![a-z]+)"', inspect.getsource(inbound)))
+    in_help = {span.split()[0] for span in spans(words.HELP) if span.startswith("!")}
+    (sentence,) = re.findall(r"^In a thread you can type (.*?)\.", README, re.MULTILINE | re.DOTALL)
+    in_readme = {span.split()[0] for span in spans(sentence)}
+
+    assert understood
+    assert understood == in_help == in_readme
+
+
+def test_every_command_of_the_command_line_is_documented_with_its_options() -> None:
+    (subparsers,) = [one for one in _parser()._actions if isinstance(one, argparse._SubParsersAction)]
+
+    assert set(subparsers.choices) == set(COMMANDS)
+    for name, parser in subparsers.choices.items():
+        lines = " ".join(line for line in README.splitlines() if re.search(rf"harness-bot {name}\b", line))
+        options = {option for action in parser._actions for option in action.option_strings if option.startswith("--")}
+        assert lines or name == "run"
+        assert [one for one in options - {"--help", "--verbose"} if one not in lines] == []
 
 
 def test_every_tool_that_writes_has_a_stance() -> None:
