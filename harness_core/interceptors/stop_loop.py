@@ -71,7 +71,8 @@ class StopLoopInterceptor:
         """0 to let it run, 1 to refuse it, 2 to end the run: it was refused before, and is asked for again."""
         if not self.escalate:
             return 0
-        mine = [at for at, d in enumerate(entries) if d.effect == effect_digest(call)]
+        effect = effect_digest(call)
+        mine = [at for at, d in enumerate(entries) if d.effect == effect]
         came = [at for at in mine if entries[at].outcome != "denied"] or mine
         same = _trailing_same(entries, came)
         if len(same) < self.max_repeat or _something_new(entries[same[-self.max_repeat] :]):
