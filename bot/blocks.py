@@ -43,7 +43,7 @@ def card_message(card: Card) -> Message:
     what = _what(card)
     blocks = [_question(card), kit.preformatted(what.text), *_reasons(card)]
     if isinstance(card.state, Waiting):
-        blocks += [*_buttons(card, what), _footer(card)]
+        blocks += [*_buttons(card, what), _footer(card, what)]
     else:
         blocks.append(_outcome(card))
     return {"text": _line(card), "blocks": blocks, **QUIET}
@@ -170,8 +170,10 @@ def _second_row(card: Card, what: Shown) -> list[Block]:
     return row
 
 
-def _footer(card: Card) -> Block:
+def _footer(card: Card, what: Shown) -> Block:
     parts = _place(card)
+    if what.unreadable:
+        parts.append(words.UNREADABLE_CALL)
     if isinstance(card.state, Waiting) and card.state.votes:
         more = max(card.state.wants - len(card.state.votes), 1)
         parts.insert(0, f"approved by {_people(card.state.votes)}, {more} more needed")

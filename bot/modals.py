@@ -56,6 +56,8 @@ def review(card: Card) -> View | None:
 
 
 def _complete(whole: Shown) -> str:
+    if whole.unreadable:
+        return words.UNREADABLE_CALL
     return "nothing left out" + (", secrets hidden" if whole.masked else "")
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 from bot import limits
 from harness_core import glyphs
 from harness_core.hitl import HITLTask
-from harness_core.masking import hides_lines, mask, mask_args
+from harness_core.masking import MASK, hides_more, mask, mask_args, numbered
 from harness_core.types import Args
 
 # Runs of blanks that push what follows out of sight. Deep indentation stays below it.
@@ -24,6 +24,7 @@ HEAD: Final = 0.7  # share of a cut text that its beginning gets; the end gets t
 TABS: Final = 5  # within a line they are as wide as PADDING; before it they indent
 
 _SELECTOR: Final = re.compile("(.?)\ufe0f", re.DOTALL)
+_BULLET: Final = MASK[0]
 _OURS: Final = re.compile("[⟨⟩]")  # a mark that somebody wrote is none of ours
 _PADDING: Final = re.compile(rf"[ \t]{{{PADDING},}}|(?<=\S)[ \t]*(?:\t[ \t]*){{{TABS},}}")
 _EMPTY: Final = re.compile(rf"\n(?:[ \t]*\n){{{EMPTY_LINES},}}")
@@ -37,7 +38,8 @@ _LITERAL: Final = re.compile(r'\s.*|.*\s|[-+0-9."\[{].*|true|false|null|', re.DO
 class Shown:
     """A text for people. masked: secrets were hidden. disguised: it held what cannot be seen, now made visible.
 
-    left_out: characters that were cut away, 0 if it is whole. unreadable: whole lines are hidden: not to be approved.
+    left_out: characters that were cut away, 0 if it is whole. unreadable: more than secrets of one word is hidden, so
+    that nobody can tell what would run: not to be approved.
     """
 
     text: str
@@ -55,13 +57,13 @@ class Shown:
 def shown(text: str, *, strict: bool = False) -> Shown:
     """Any text, masked and made visible, whole. strict: a program reads it."""
     safe = mask(text, tight=True)
-    seen = visible(safe, strict=strict)
-    return Shown(seen, masked=safe != text, disguised=seen != safe, unreadable=hides_lines(text))
+    seen = visible(safe, strict=strict, masked=_BULLET not in text)
+    return Shown(seen, masked=safe != text, disguised=seen != safe, unreadable=hides_more(text))
 
 
 def shown_line(text: str, most: int, heaviest: int | None = None, *, strict: bool = False) -> str:
     """Any text on one line, masked, made visible and clipped. strict: a program reads it."""
-    return one_line(visible(mask(text), strict=strict), most, heaviest)
+    return one_line(visible(mask(text), strict=strict, masked=_BULLET not in text), most, heaviest)
 
 
 def one_line(seen: str, most: int, heaviest: int | None = None) -> str:
@@ -80,21 +82,22 @@ def shown_call(task: HITLTask) -> Shown:
         f"{above.text}\n{below.text}" if untold else below.text,
         above.masked or below.masked,
         above.disguised or below.disguised,
-        unreadable=below.unreadable or _hides_lines(task.args),
+        unreadable=below.unreadable or hides_more(task.args),
     )
 
 
 def shown_args(args: Args) -> Shown:
     """All arguments of a call: a lone `command` as it is, else one `key: value` after the other."""
-    safe = mask_args(args, tight=True)
+    safe, ours = mask_args(args, tight=True), _BULLET not in json.dumps(args, ensure_ascii=False)
     match safe:
         case {"command": str(command)} if len(safe) == 1 and command.strip():
-            text, seen = command, visible(command, strict=True)
+            text, seen = command, visible(command, strict=True, masked=ours)
+        case _ if not safe:
+            text = seen = "(no arguments)"
         case _:
-            lines = {f"{_key(key)}: {_value(value)}": is_code(key, value) for key, value in safe.items()}
-            text = "\n".join(lines) or "(no arguments)"
-            seen = "\n".join(visible(line, strict=code) for line, code in lines.items()) or text
-    return Shown(seen, masked=safe != args, disguised=seen != text, unreadable=_hides_lines(args))
+            text = "\n".join(f"{_key(key)}: {_value(value)}" for key, value in safe.items())
+            seen = "\n".join(_seen(key, value, ours) for key, value in safe.items())
+    return Shown(seen, masked=safe != args, disguised=seen != text, unreadable=hides_more(args))
 
 
 def is_code(key: str, value: object) -> bool:
@@ -104,13 +107,23 @@ def is_code(key: str, value: object) -> bool:
     return isinstance(value, str) and (key == "command" or not re.search(r"\s", value))
 
 
-def _hides_lines(value: Any) -> bool:
-    """Whether any text in the arguments holds what is hidden by whole lines."""
+def _seen(key: str, value: Any, masked: bool) -> str:
+    if isinstance(value, str):
+        return visible(f"{_key(key)}: {_value(value)}", strict=is_code(key, value), masked=masked)
+    inside = json.dumps(_inside("", value, masked), ensure_ascii=False)
+    return f"{visible(_key(key), strict=is_code('', key), masked=masked)}: {inside}"
+
+
+def _inside(key: str, value: Any, masked: bool) -> Any:
+    """A nested value with each of its texts made visible, as far as a program reads it."""
     if isinstance(value, Mapping):
-        return any(_hides_lines(one) for pair in value.items() for one in pair)
+        made: dict[str, Any] = {}
+        for name, one in value.items():
+            made[numbered(_inside("", name, masked), made)] = _inside(name, one, masked)
+        return made
     if isinstance(value, list | tuple):
-        return any(_hides_lines(one) for one in value)
-    return isinstance(value, str) and hides_lines(value)
+        return [_inside(key, one, masked) for one in value]
+    return visible(value, strict=is_code(key, value), masked=masked) if isinstance(value, str) else value
 
 
 def shown_change(before: Args, after: Args) -> Shown:
@@ -133,12 +146,14 @@ def shown_gist(task: HITLTask, edited: Args | None, most: int) -> str:
     return one_line(shown_call(task).text, most)
 
 
-def visible(text: str, *, strict: bool = False) -> str:
+def visible(text: str, *, strict: bool = False, masked: bool = False) -> str:
     """The text with every character that hides, reorders, pads or looks like another shown as a mark, such as ⟨U+202E⟩
     or ⟨400 spaces⟩. A heart or a flag keeps the selector that colours it. strict: a program reads it (see `glyphs`).
+    masked: its ••• are masks, and nobody typed any.
     """
     if not _PLAIN.fullmatch(text):
-        text = glyphs.replaced(_OURS.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", text), _mark, strict=strict)
+        mark = _mark_but_masks if masked else _mark
+        text = glyphs.replaced(_OURS.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", text), mark, strict=strict)
         text = _SELECTOR.sub(_selected, text)
     text = _PADDING.sub(_blanks, text)
     return _EMPTY.sub(lambda found: f"\n⟨{found[0].count(chr(10)) - 1} empty lines⟩\n", text)
@@ -182,6 +197,10 @@ def _fitting(text: str, chars: int, lines: int, heaviest: int) -> int:
 
 def _mark(char: str) -> str:
     return char if char in "⟨⟩\ufe0f" else f"⟨U+{ord(char):04X}⟩"
+
+
+def _mark_but_masks(char: str) -> str:
+    return char if char == _BULLET else _mark(char)
 
 
 def _selected(found: re.Match[str]) -> str:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import lru_cache
+from itertools import count
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -21,6 +22,9 @@ SHORTEST_SECRET: Final = 6  # characters; shorter values would blot out ordinary
 LONG: Final = 10_000  # characters of a text whose masking is remembered, for the LONG_KEPT last ones
 LONG_KEPT: Final = 8
 DEEPEST: Final = 50  # levels of nested arguments that are looked into; what lies deeper is hidden whole
+# Characters that a mask may hide of what somebody approves. Keys have fewer, but for signed tokens that carry claims.
+LONGEST_KEY: Final = 256
+LONGEST_TOKEN: Final = 2_048
 
 # -- what a secret looks like by itself --------------------------------------------------------------------------------
 
@@ -51,6 +55,7 @@ _AT_START: Final = (
     r"(SG\.)[\w-]{16,}+\.[\w-]{16,}+",
     r"(eyJ)[\w-]{8,}+\.[\w-]{8,}+\.[\w-]*+",  # a JSON Web Token
 )
+_SIGNED: Final = frozenset({"eyJ", "ya29."})  # prefixes of tokens that carry claims
 # A word starts after anything but a letter or digit, and after an escape that ends in one: \n, \u0022, %3D.
 _START: Final = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt])|(?<=\\u[0-9A-Fa-f]{4})|(?<=%[0-9A-Fa-f]{2}))"
 _DISTINCT_TOKEN: Final = re.compile("|".join(_DISTINCT), re.ASCII)
@@ -108,7 +113,16 @@ _ALREADY: Final = re.compile(rf"{MASK}|[\w.]{{2,12}}[-_.]?{MASK}\Z|[\w.]{{0,4}}{
 _CALL: Final = re.compile(r"[A-Za-z_][\w.]*", re.ASCII)
 _END_OF_LINE: Final = re.compile(r"[,; \t\r]*+(?:\n|\Z|\\[nr]|[\"'])")
 _STRUCTURE: Final = re.compile(r"[\s;|&<>(){}\[\]$`\"'\\#!*?~^]")
+_SEVERAL: Final = re.compile(r"[\s;|&<>(){}$`\"'\\]")  # more than a word, to a shell; of the rest passwords are made
 _NEVER_PROSE: Final = 64  # characters without a blank
+
+# What names a file or an address is no secret where somebody approves: a shell may run it.
+_PLACE: Final = re.compile(
+    r"(?:~|\.{1,2})?/.*|[a-z][a-z0-9+.-]*://.*|[a-z0-9_.-]+(?:/[a-z0-9_.-]+)+/?"
+    r"|[\w.-]+\.(?:sh|bash|zsh|py|pl|rb|js|mjs|ts|php|lua|ps1|bat|cmd|exe|jar)",
+    re.ASCII | re.DOTALL,
+)
+_RANDOM: Final = re.compile(r"(?=.*[a-z])(?=.*[A-Z])(?=.*\d).{20,}", re.DOTALL)  # as base64 is, slashes and all
 
 # -- the registry ------------------------------------------------------------------------------------------------------
 
@@ -138,32 +152,23 @@ def mask(text: str, *, tight: bool = False) -> str:
     """The text with every secret in it replaced by •••; a vendor's prefix stays (`xoxb-•••`).
 
     tight: for what a person is asked to approve. Nothing is hidden beyond one word: a shell may read quotes otherwise
-    than we do, and what we take for the rest of a password may be a command. See also `hides_lines`.
+    than we do, and what we take for the rest of a password may be a command. See also `hides_more`.
     Pure given the registry, idempotent, linear; grows by two characters for each value hidden at most.
     """
-    return _mask_long(text, tight) if len(text) >= LONG else _mask(text, tight)
+    return _Masking(tight).text(text)
 
 
-def hides_lines(text: str) -> bool:
-    """Whether masking this text hides whole lines (a private key), so that nobody can tell what they are."""
-    return _PEM.search(text) is not None
-
-
-@lru_cache(maxsize=LONG_KEPT)
-def _mask_long(text: str, tight: bool) -> str:
-    # A long argument is drawn again and again while its card waits, and each pass over it takes a tenth of a second.
-    return _mask(text, tight)
-
-
-def _mask(text: str, tight: bool) -> str:
-    if _known is not None:
-        text = _known.sub(MASK, text)
-    text = _PEM.sub(rf"\1{MASK}", text)
-    text = _DISTINCT_TOKEN.sub(_keep_prefix, text)
-    text = _STARTING_TOKEN.sub(_keep_prefix, text)
-    text = _URL_PASSWORD.sub(_hide_word if tight else _hide_password, text)
-    text = _BEARER.sub(rf"\1{MASK}", text)
-    return _hide_labelled(_hide_labelled(text, _LABEL, tight), _FLAG, tight)
+def hides_more(value: str | Args) -> bool:
+    """Whether masking this for approval hides more than words that look like secrets, so that nobody can tell what
+    would run: whole lines (a private key), a value of several words, all that lies below a name, or a word that is
+    longer than any key.
+    """
+    masking = _Masking(tight=True)
+    if isinstance(value, str):
+        masking.text(value)
+    else:
+        masking.mapping(value)
+    return masking.more
 
 
 def masked(text: str) -> bool:
@@ -172,41 +177,113 @@ def masked(text: str) -> bool:
 
 
 def mask_args(args: Args, *, tight: bool = False) -> dict[str, Any]:
-    """A copy of the arguments in which every text is masked, and whole values are under names like `password`."""
-    return {mask(str(key), tight=tight): _masked_value(str(key), value, 1, tight) for key, value in args.items()}
+    """A copy of the arguments in which every text is masked, and whole values are under names like `password`.
+
+    Names that would become the same are numbered: no value is lost.
+    """
+    return _Masking(tight).mapping(args)
+
+
+def numbered(name: str, taken: Collection[str]) -> str:
+    """The name, or, where it is taken, the same with a number behind it: two names never become one."""
+    if name not in taken:
+        return name
+    return next(other for n in count(len(taken) + 1) if (other := f"{name} ({n})") not in taken)
 
 
 # -- how ---------------------------------------------------------------------------------------------------------------
 
 
-def _masked_value(key: str, value: Any, depth: int, tight: bool) -> Any:
-    if depth > DEEPEST:
-        return MASK
-    if isinstance(value, Mapping):
-        under = key if _KEY_NAME.search(key) else ""  # all that lies below a secret name is secret
-        return {
-            mask(str(k), tight=tight): _masked_value(under or str(k), v, depth + 1, tight) for k, v in value.items()
-        }
-    if isinstance(value, list | tuple):
-        return [_masked_value(key, v, depth + 1, tight) for v in value]
-    if value is None or isinstance(value, bool) or value == "":
-        return value
-    if _KEY_NAME.search(key):
-        return MASK
-    return mask(value, tight=tight) if isinstance(value, str) else value
+class _Masking:
+    """One pass over a text or over arguments. more: it hid more than words that look like secrets."""
+
+    def __init__(self, tight: bool) -> None:
+        self.tight, self.more = tight, False
+
+    def text(self, text: str) -> str:
+        safe, more = _mask_long(text, self.tight) if len(text) >= LONG else _mask(text, self.tight)
+        self.more |= more
+        return safe
+
+    def mapping(self, args: Mapping[str, Any], under: str = "", depth: int = 1) -> dict[str, Any]:
+        """under: the secret name that all of this lies below."""
+        made: dict[str, Any] = {}
+        for key, value in args.items():
+            made[numbered(self.text(str(key)), made)] = self._value(under or str(key), value, depth)
+        return made
+
+    def _value(self, key: str, value: Any, depth: int) -> Any:
+        secret = bool(_KEY_NAME.search(key))
+        if depth > DEEPEST:
+            self.more = True
+            return MASK
+        if isinstance(value, Mapping):
+            self.more |= secret and bool(value)
+            return self.mapping(value, key if secret else "", depth + 1)
+        if isinstance(value, list | tuple):
+            self.more |= secret and bool(value)
+            return [self._value(key, one, depth + 1) for one in value]
+        if value is None or isinstance(value, bool) or value == "":
+            return value
+        if secret and not (self.tight and isinstance(value, str) and _place(value)):
+            self.more |= isinstance(value, str) and (bool(_SEVERAL.search(value)) or _too_much(value))
+            return MASK
+        return self.text(value) if isinstance(value, str) else value
 
 
-def _keep_prefix(found: re.Match[str]) -> str:
-    return f"{found[found.lastindex or 0]}{MASK}"
+@lru_cache(maxsize=LONG_KEPT)
+def _mask_long(text: str, tight: bool) -> tuple[str, bool]:
+    # A long argument is drawn again and again while its card waits, and each pass over it takes a tenth of a second.
+    return _mask(text, tight)
 
 
-def _hide_password(found: re.Match[str]) -> str:
-    return f"{found[1]}{MASK}" if found[2] else found[0]
+def _mask(text: str, tight: bool) -> tuple[str, bool]:
+    """The text, masked, and whether that hides more than words that look like secrets."""
+    hidden: list[bool] = []  # per stretch: whether it is more than a word that looks like a secret
+    if _known is not None:
+        text = _known.sub(MASK, text)
+    text, lines = _PEM.subn(rf"\1{MASK}", text)
+    for tokens in (_DISTINCT_TOKEN, _STARTING_TOKEN):
+        text = tokens.sub(lambda found: _keep_prefix(found, hidden), text)
+    text = _URL_PASSWORD.sub(lambda found: _hide_password(found, tight, hidden), text)
+    text = _BEARER.sub(lambda found: _hide_bearer(found, tight, hidden), text)
+    for labels in (_LABEL, _FLAG):
+        text = _hide_labelled(text, labels, tight, hidden)
+    return text, bool(lines) or any(hidden)
 
 
-def _hide_word(found: re.Match[str]) -> str:
-    end = _word_end(found[2], 0, len(found[2]))
+def _too_much(word: str) -> bool:
+    """Whether a hidden word is longer than any secret, or could be a file as well."""
+    return _too_long(word, signed=word.startswith("eyJ")) or _PLACE.fullmatch(word) is not None
+
+
+def _too_long(word: str, *, signed: bool = False) -> bool:
+    return len(word) > (LONGEST_TOKEN if signed else LONGEST_KEY)
+
+
+def _place(word: str) -> bool:
+    """Whether a word names a file or an address, and does not look as if it were drawn by lot."""
+    return _PLACE.fullmatch(word) is not None and _RANDOM.match(word) is None and not _SEVERAL.search(word)
+
+
+def _keep_prefix(found: re.Match[str], hidden: list[bool]) -> str:
+    prefix = found[found.lastindex or 0]
+    hidden.append(_too_long(found[0], signed=prefix in _SIGNED))
+    return f"{prefix}{MASK}"
+
+
+def _hide_password(found: re.Match[str], tight: bool, hidden: list[bool]) -> str:
+    end = _word_end(found[2], 0, len(found[2])) if tight else len(found[2])
+    hidden.append(_too_long(found[2][:end]))
     return f"{found[1]}{MASK}{found[2][end:]}" if end else found[0]
+
+
+def _hide_bearer(found: re.Match[str], tight: bool, hidden: list[bool]) -> str:
+    word = found[0][len(found[1]) :]
+    if tight and _place(word):
+        return found[0]
+    hidden.append(_too_much(word))
+    return f"{found[1]}{MASK}"
 
 
 def _word_end(text: str, start: int, end: int) -> int:
@@ -215,7 +292,7 @@ def _word_end(text: str, start: int, end: int) -> int:
     return structure.start() if structure else end
 
 
-def _hide_labelled(text: str, labels: re.Pattern[str], tight: bool) -> str:
+def _hide_labelled(text: str, labels: re.Pattern[str], tight: bool, hidden: list[bool]) -> str:
     """Hide the values after labels. A label whose value is none is passed over, and the search goes on behind it."""
     out: list[str] = []
     done = at = 0
@@ -225,7 +302,8 @@ def _hide_labelled(text: str, labels: re.Pattern[str], tight: bool) -> str:
             continue
         start, end = _secret(text, label, flag=labels is _FLAG)
         end = _word_end(text, start, end) if tight else end
-        if end > start:
+        if end > start and not (tight and _place(text[start:end])):
+            hidden.append(_too_much(text[start:end]))
             out += text[done:start], MASK
             done = at = end
     return "".join([*out, text[done:]])

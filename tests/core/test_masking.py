@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness_core import masking
-from harness_core.masking import MASK, mask, mask_args, masked, register_secret
+from harness_core.masking import LONGEST_TOKEN, MASK, hides_more, mask, mask_args, masked, register_secret
 
 HIDDEN = [
     ("xoxb-123456-abcdef", "xoxb-•••"),
@@ -182,6 +182,25 @@ def test_arguments_are_masked_by_name_and_by_value_at_any_depth():
         "token_count": 5,
         "secret": None,
     }
+
+
+def test_no_two_names_become_one():
+    args = {"token=abc123456": 1, "token=abd123456": 2, f"token={MASK}": 3, f"token={MASK} (2)": 4}
+
+    assert list(mask_args(args).values()) == [1, 2, 3, 4]
+    assert list(mask_args({"a": args})["a"].values()) == [1, 2, 3, 4]
+
+
+@given(st.dictionaries(HOSTILE, st.integers(), max_size=5))
+def test_every_value_of_hostile_arguments_has_its_place(args: dict[str, int]):
+    assert len(mask_args(args, tight=True)) == len(args)
+
+
+@given(HOSTILE)
+def test_what_is_hidden_where_somebody_approves_is_short_or_told(text: str):
+    safe = mask(text, tight=True)
+
+    assert hides_more(text) or len(text) - len(safe) <= LONGEST_TOKEN * safe.count(MASK)
 
 
 def test_arguments_nested_beyond_reason_are_hidden_whole():
