@@ -52,6 +52,7 @@ _NAMES: Final = {
     "|&": "`|&` is not one of the plain operators",
     ";;": "`;;` stands alone",
 }
+_BLANKS: Final = re.compile(r"[ \t]*")
 _ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\[.*\])?\+?=", re.S)
 
 
@@ -279,10 +280,8 @@ class _Walk:
         found.words.append(Word("["))
         self.at += 1
         while self.at < end:
-            while self.at < end and text[self.at] in " \t":
-                self.at += 1
-            word, self.at = scan(text, self.at)
-            found.words.append(word)
+            word, self.at = scan(text, _BLANKS.match(text, self.at, end).end())  # type: ignore[union-attr]
+            self._add(found, word)
         if self.at != end or found.words[-1].text != "]" or not found.words[-1].bare:
             raise Unclear("`[` has no end")
         found.end = end
@@ -303,11 +302,14 @@ class _Walk:
         if found.words and self.at == node.start_byte:
             raise Unclear("two words touch")
         self._adjoins(node.start_byte)
+        self._add(found, self._scanned(node))
+        found.end = self.at
+
+    def _add(self, found: _Found, word: Word) -> None:
         self.words += 1
         if self.words > MOST_WORDS:
             raise Unclear(f"the command has more than {MOST_WORDS:,} words")
-        found.words.append(self._scanned(node))
-        found.end = self.at
+        found.words.append(word)
 
     def _scanned(self, node: Any) -> Word:
         word, end = scan(self.text, node.start_byte)

@@ -43,7 +43,9 @@ class Word:
 
 
 def scan(text: str, start: int) -> tuple[Word, int]:
-    """The word that begins at `start`, and where it ends. Raises Unclear."""
+    """The word that begins at `start`, and where it ends: always further on. Raises Unclear, also where none begins."""
+    if start >= len(text) or text[start] in _ENDS:
+        raise Unclear("an operator stands where a word is expected")
     plain = _PLAIN_WORD.match(text, start)
     if plain and "," not in plain[0]:
         return Word(plain[0]), plain.end()
@@ -67,7 +69,10 @@ class _Scanner:
         if text[self.start] == "#":
             raise Unclear("a comment stands where a word is expected")
         while self.at < len(text) and text[self.at] not in _ENDS:
-            self._step(text[self.at])
+            before = self.at
+            self._step(text[before])
+            if self.at <= before:  # whatever a step makes of a character, it goes on or the reading ends
+                raise Unclear("a word comes to no end")
         decoded = "".join(self.out)
         bare = decoded == text[self.start : self.at]
         pattern = _utf8("".join(self.pattern)) if self.glob else ""

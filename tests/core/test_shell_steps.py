@@ -1,0 +1,94 @@
+"""Judging takes a number of steps that is bounded by the length of the text, whatever the text is."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from types import FrameType
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness_core.permissions import everywhere, shell
+from harness_core.permissions.paths import World
+from harness_core.permissions.readonly import classify
+from harness_core.permissions.rule import PermissionRule
+from harness_core.permissions.rules import check_rules
+from tests.bench.permissions import DENY, WORST
+from tests.core.test_shell_fuzz import PIECES
+
+WORLD = World("/ws", "/home/dev")
+STEPS = 40  # lines of the gate for each character; the worst text that is known takes 25
+BEFORE = 2_000  # lines that the shortest text may take
+
+
+class TooManySteps(BaseException):
+    """Not an Exception: the gate must not take it for a fault that asks."""
+
+
+def steps(work: Callable[[], object], most: int) -> int:
+    """How many lines of the gate this runs. Raises TooManySteps beyond `most`, so that a loop without end ends."""
+    taken = 0
+
+    def line(frame: FrameType, event: str, _: Any) -> Any:
+        nonlocal taken
+        taken += event == "line"
+        if taken > most:
+            raise TooManySteps(f"{frame.f_code.co_filename}:{frame.f_lineno}")
+        return line
+
+    def called(frame: FrameType, _: str, __: Any) -> Any:
+        return line if "harness_core" in frame.f_code.co_filename else None
+
+    everywhere.commands_in.cache_clear()
+    shell.forget()
+    before = sys.gettrace()
+    sys.settrace(called)
+    try:
+        work()
+    finally:
+        sys.settrace(before)
+    return taken
+
+
+def bounded(command: str, rules: Sequence[PermissionRule] = ()) -> str:
+    effects: list[str] = []
+    work = lambda: effects.append(check_rules(rules, "bash", {"command": command}, WORLD).effect)  # noqa: E731
+    steps(work, BEFORE + STEPS * len(command))
+    return effects[0]
+
+
+@pytest.mark.parametrize("name", WORST)
+@pytest.mark.parametrize("rules", [(), DENY], ids=["no rules", "deny rules"])
+def test_the_worst_texts_are_judged_in_steps_that_grow_with_their_length(name: str, rules: Any) -> None:
+    bounded(WORST[name], rules)
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["[ -f a && -f b ]", "[ a | b ]", "[ -n a\n ]", "[ -n a\n]", "[ a; b ]", "[ a & ]", "[ ", "[ a", "[ \n", "[ ]", "[",
+     "[ a ]]", "[ a ] ]", "[ #", "[ a ] b", "[ -f a ] && [ b || c ]"],
+)  # fmt: skip
+def test_a_bracket_with_an_operator_in_it_is_read_to_an_end(command: str) -> None:
+    for rules in ((), DENY, (PermissionRule.allow("bash", command), PermissionRule.deny("bash", command + " x"))):
+        assert bounded(command, rules) in ("ask", "allow", "deny")
+    steps(lambda: shell.read(command), BEFORE)
+
+
+def test_a_bracket_with_an_operator_in_it_asks() -> None:
+    for command in ("[ -f a && -f b ]", "[ a | b ]", "[ -n a\n ]", "[ a; b ]"):
+        assert classify(command, WORLD).effect == "ask"
+
+
+bracketed = st.lists(
+    st.sampled_from(["[", "]", "[ ", " ]", "&&", "|", ";", "\n", "-f", "a", *PIECES]), max_size=10
+).map(lambda pieces: "[ " + " ".join(pieces) + " ]")
+
+
+@settings(max_examples=150, deadline=None)
+@given(bracketed)
+def test_whatever_stands_in_brackets_is_judged_in_a_bounded_number_of_steps(command: str) -> None:
+    for rules in ((), DENY):
+        bounded(command, rules)
