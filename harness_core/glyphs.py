@@ -1,8 +1,9 @@
 """Characters that are not what they look like: drawn as nothing, as a blank, or as another character.  Pure.
 
 By rule, since a list of known ones is never complete: by Unicode's categories, by the property Default_Ignorable and by
-the names of characters; what looks like ASCII by what it decomposes to. Only letters that look like Latin ones are
-listed, from Unicode's confusables (UTS #39), the plain cases: in their own words they are what they seem to be.
+the names of characters; what looks like ASCII by what it decomposes to. Only letters that look like Latin ones, or like
+the syntax of a shell, are listed, from Unicode's confusables (UTS #39), the plain cases: in their own words they are what
+they seem to be.
 """
 
 from __future__ import annotations
@@ -25,7 +26,24 @@ _BLANK_NAMES: Final = re.compile(r"\b(?:FILLER|BLANK|NULL|SPACE|JOINER|SELECTOR|
 _SAME_LOOKS: Final = ("<font>", "<compat>", "<small>", "<vertical>", "<wide>", "<narrow>")
 _MARK_NAMES: Final = re.compile(
     r"\b(?:MINUS|HYPHEN|DASH|SLASH|SOLIDUS|DIVIDES|DIVISION|RATIO|TILDE|ASTERISK|BAR|LINE|LESS-THAN|GREATER-THAN|EQUALS"
-    r"|PLUS|DOT|APOSTROPHE|QUOTATION|PRIME|COLON|STOP|COMMA|SEMICOLON|BRACKET|PARENTHESIS|CLICK)\b"
+    r"|PLUS|DOT|APOSTROPHE|QUOTATION|PRIME|COLON|STOP|COMMA|SEMICOLON|BRACKET|PARENTHESIS|CLICK|BOX|DIAGONAL|VERTICAL"
+    r"|KANGXI RADICAL (?:ONE|LINE|DOT|SLASH|SECOND)|CJK STROKE|EXTENSION)\b"
+)
+# The first word of a letter's name, for the scripts that Unicode recommends in names (UAX #31, table 5). Letters of
+# others are drawn as a quote, a pipe or a slash too often for what a program reads.
+_RECOMMENDED: Final = re.compile(
+    r"(?:ARABIC|ARMENIAN|BENGALI|BOPOMOFO|CJK|CYRILLIC|DEVANAGARI|ETHIOPIC|GEORGIAN|GREEK|GUJARATI|GURMUKHI|HANGUL|HEBREW"
+    r"|HIRAGANA|KANNADA|KATAKANA|KHMER|LAO|MALAYALAM|MYANMAR|ORIYA|SINHALA|TAMIL|TELUGU|THAANA|THAI|TIBETAN|MICRO)\b"
+)
+# The Latin letters of languages; those of phonetics hold more quotes and bars.
+_LATIN: Final = re.compile("[ªº\u00c0-\u01ba\u01bc-\u01bf\u01c4-\u024f\u1e00-\u1eff]")
+# Letters and digits of those scripts that are drawn as syntax (UTS #39, confusables.txt; a pipe looks like its l and
+# I as well): in words with others they are what they are, alone they are not.
+_STROKES: Final = frozenset(
+    "\u05d5\u05d9\u05df\u05f0\u05f1\u05f2"  # Hebrew vav, yod, final nun, and two of them
+    "\u0627\ufe8d\ufe8e\u0660\u0661\u06f0\u06f1\u0903\u0a83"  # Arabic alef, zero and one; visarga
+    "\u1173\u1175\u3161\u3163\u3127\u3111"  # Hangul eu and i; Bopomofo i and q
+    "\u4e00\u4e28\u4e36\u4e3f\u4e85\u4e8c\u3021\u3033\u3034\u3035\u30ce\u30cb\u30fc\uff89\uff86"  # strokes; no, ni
 )
 _ALIKE: Final = frozenset(
     "асеорхуѕіјԁһӏԛԝѵүАВЕЅІЈКМНОРСТХҮԌԚԜӀ"  # Cyrillic
@@ -36,6 +54,7 @@ _ALIKE: Final = frozenset(
     "ⲟⲣⲥⲭⲞⲢⲤⲬɑɡɩ"  # Coptic, and Latin of phonetics
 )
 _WORD: Final = re.compile(r"[^\W\d_]+")
+_FOREIGN: Final = re.compile(r"[^\x00-\x7f]+")
 _CROWD: Final = 4  # marks on one letter, as some writing needs; more of them reach over their neighbours
 
 
@@ -69,11 +88,15 @@ def wide(char: str) -> bool:
 @lru_cache(maxsize=4_096)
 def like_syntax(char: str) -> bool:
     """Whether it may be taken for a mark that means something to a program: a quote, a dash, a slash, a colon."""
-    if char <= "~" or wide(char):
+    if char <= "~":
         return False
-    category = unicodedata.category(char)
-    named = category in ("Sm", "So", "Lo") and _MARK_NAMES.search(unicodedata.name(char, ""))
-    return category[0] == "P" or category in ("Sk", "Lm") or bool(named)
+    category, name = unicodedata.category(char), unicodedata.name(char, "")
+    named = category in ("Sm", "So", "Lo") and bool(_MARK_NAMES.search(name))
+    if wide(char):
+        return named and category == "So"
+    if category in ("Ll", "Lu", "Lt", "Lo") and not _RECOMMENDED.match(name):
+        return _LATIN.match(char) is None
+    return named or category[0] == "P" or category in ("Sk", "Lm")
 
 
 def suspects(text: str, *, strict: bool = False) -> frozenset[str]:
@@ -98,6 +121,8 @@ def replaced(text: str, shown: Callable[[str], str], *, strict: bool = False) ->
     there = {char for char in set(text) if char > "~" or char < " "} - {"\n", "\t"}
     alone = {char for char in there if unseen(char) or (double(char) and not wide(char))}
     alone |= {char for char in there if strict and like_syntax(char)}
+    if strict and there & _STROKES:
+        text = _FOREIGN.sub(lambda run: _strokes(run[0], shown), text)
     text = text.translate({ord(char): shown(char) for char in alone})
     if any(double(char) and wide(char) for char in there):
         text = "\n".join(_full_width(line, shown) for line in text.split("\n"))
@@ -125,6 +150,12 @@ def _letters(word: str, shown: Callable[[str], str]) -> str:
     if mixed or (len(word) > 1 and _ALIKE.issuperset(word)):
         return _each(word, _ALIKE.__contains__, shown)
     return word
+
+
+def _strokes(run: str, shown: Callable[[str], str]) -> str:
+    """Letters that are drawn as syntax, in a run of foreign characters that holds no other letters or digits."""
+    at_home = any(char not in _STROKES and (char.isalnum() or wide(char)) for char in run)
+    return run if at_home else _each(run, _STROKES.__contains__, shown)
 
 
 def _combining(marks: Iterable[str]) -> re.Pattern[str]:

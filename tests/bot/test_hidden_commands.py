@@ -195,3 +195,11 @@ def test_what_looks_like_another_character_is_marked_beside_a_preview_too() -> N
     assert shown_call(asked.task).disguised
     assert "⟨U+202E⟩" in str(blocks.card_message(asked))
     assert "always" not in buttons(asked)
+
+
+@pytest.mark.parametrize("quote", list("ꞌꞋיᑊᛌ"))
+def test_a_letter_that_is_drawn_as_a_quote_does_not_make_a_second_command_look_quoted(quote: str) -> None:
+    asked = card(f"git commit -m {quote}fix; touch PWNED {quote}")
+
+    assert shown_call(asked.task).text.count(f"⟨U+{ord(quote):04X}⟩") == 2
+    assert "always" not in buttons(asked)

@@ -95,6 +95,46 @@ def test_in_what_a_program_reads_marks_that_look_like_its_syntax_are_shown_too(c
     assert suspects(f"a{char}b", strict=True) == {char}
 
 
+# Rows of Unicode's confusables.txt, and what common fonts draw alike, for the marks that mean something to a shell.
+SYNTAX_ALIKE = {
+    "'": "\ua78c\ua78b\u05d9\u144a\u16cc\u07f4\u02bc\u02b9\u0384\u1fbf\u2018\u2032\u00b4",
+    '"': "\u05f2\u02ba\u02ee\u201c\u2033\u05f4",
+    "|": "\u05d5\u05df\u0627\u0661\u06f1\u07ca\u16c1\u2d4f\ua4f2\u01c0\u2223\u2502\u23d0\u23b8"
+    "\u3163\u1175\U00010309\U0001028a",
+    "/": "\u2cc6\u2044\u2215\u2571\u27cb\u29f8\u1735\u30ce\u4e3f\u31d3\u2f03\u3033",
+    "\\": "\u2216\u27cd\u29f5\u2572\u4e36\u31d4\u2f02",
+    "-": "\u2010\u2013\u2212\u02d7\u2cba\u30fc\u4e00\u3161\u1173\u2500\u0640",
+    ";:": "\u037e\u061b\u0589\u05c3\ua4fd\u02d0\ua789\u0903",
+    "<>": "\u02c2\u02c3\u1438\u1433\u16b2\u276e\u2039\u3111",
+    "&*=.,~": "\ua778\u066d\u204e\u2217\u1400\u2e40\ua4ff\u0660\u06f0\ua4f8\ua4f9\u060d\u02dc\u223c\u30cb",
+    "!": "\u01c3\u2d51",
+}
+
+
+@pytest.mark.parametrize("char", [char for chars in SYNTAX_ALIKE.values() for char in chars])
+def test_what_is_drawn_as_the_syntax_of_a_shell_is_shown_whatever_it_is(char: str) -> None:
+    assert char in suspects(f"git commit -m {char}fix; touch x {char}", strict=True)
+    assert char in suspects(f"git commit -m {char}{char}fix; touch x {char}{char}", strict=True)
+    assert char in suspects(f"echo {char} | cat", strict=True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "git commit -m 'Привет и спасибо, в 5 μs'",
+        "git commit -m 'שלום ילד, יום טוב ותודה'",
+        "git commit -m 'السلام عليكم ٢٠١٦'",
+        "git commit -m 'नमस्ते दुनिया, दुःख'",
+        "git commit -m '日本語の一覧ノート、ノニ한국어 이것'",
+        "git commit -m 'Grüße aus Łódź, ça va, naïve façade, Việt Nam, İstanbul, ß'",
+        "git commit -m 'Ελληνικά, հայերեն, ქართული, ไทย, አማርኛ, தமிழ்'",
+        "git add src/файл_test.txt 日本語abc.md",
+    ],
+)
+def test_in_a_command_words_of_living_writing_stay_as_they_are(text: str) -> None:
+    assert marked(text, strict=True).replace("<3001>", "、") == text
+
+
 @given(st.text(), st.booleans())
 def test_no_text_breaks_it_and_all_that_is_unseen_is_shown(text: str, strict: bool) -> None:
     shown = marked(text, strict=strict)
