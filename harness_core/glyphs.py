@@ -2,8 +2,8 @@
 
 By rule, since a list of known ones is never complete: by Unicode's categories, by the property Default_Ignorable and by
 the names of characters; what looks like ASCII by what it decomposes to. Only letters that look like Latin ones, or like
-the syntax of a shell, are listed, from Unicode's confusables (UTS #39), the plain cases: in their own words they are what
-they seem to be.
+the syntax of a shell, are listed, from Unicode's confusables (UTS #39), the plain cases: in their own words they are
+what they seem to be.
 """
 
 from __future__ import annotations
