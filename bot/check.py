@@ -22,7 +22,7 @@ from harness_core.ports import ChatModel, ModelReply, ModelRequest
 from harness_core.tools.sandbox import Boundary, Sandbox
 from harness_core.types import Deadline, Message
 
-# What the manifest asks for; assistant:write is implied by agent_view and costs nothing where it is missing.
+# What the manifest asks for; assistant:write comes with agent_view, and costs nothing where it is missing.
 SCOPES: Final = frozenset(
     {
         "app_mentions:read",

@@ -12,30 +12,35 @@ from typing import Any, Final
 from bot.local import api, rules
 from bot.local.world import World
 
-# Slack's words for a payload that is malformed or too large; the others tell of people, places and moments.
-MALFORMED: Final = frozenset(
+# Slack's words for people, places, rights and moments, which a payload that is well made meets as well. Every other
+# word of refusal is about the payload itself, and one that nobody thought of counts.
+OF_THE_WORLD: Final = frozenset(
     {
-        "block_mismatch",
-        "invalid_arguments",
-        "invalid_blocks",
-        "invalid_blocks_format",
-        "invalid_cursor",
-        "invalid_errors",
-        "invalid_json",
-        "invalid_limit",
-        "invalid_name",
-        "invalid_response_action",
-        "invalid_thread_ts",
-        "json_not_object",
-        "markdown_text_conflict",
-        "msg_blocks_too_long",
-        "msg_too_long",
-        "no_item_specified",
-        "no_text",
-        "push_limit_reached",
-        "unknown_method",
-        "users_list_not_supplied",
-        "view_too_large",
+        "account_inactive",
+        "already_reacted",
+        "bot_not_found",
+        "cannot_reply_to_message",
+        "cant_update_message",
+        "channel_not_found",
+        "edit_window_closed",
+        "exchanged_trigger_id",
+        "expired_trigger_id",
+        "hash_conflict",
+        "invalid_auth",
+        "invalid_trigger_id",
+        "is_archived",
+        "message_not_found",
+        "missing_scope",
+        "no_reaction",
+        "not_allowed_token_type",
+        "not_authed",
+        "not_found",
+        "not_in_channel",
+        "thread_not_found",
+        "token_revoked",
+        "too_many_reactions",
+        "user_not_found",
+        "user_not_in_channel",
     }
 )
 
@@ -52,7 +57,7 @@ class Payloads:
         """In place of `api.answer`."""
         self._worlds[id(world)] = world
         reply = self._answer(world, method, arguments, token)
-        if reply.get("error") in MALFORMED:
+        if not reply["ok"] and reply["error"] not in OF_THE_WORLD:
             self._wrong.append(f"{method}: {reply['error']} {reply.get('response_metadata', '')} {arguments}"[:2_000])
         if method == "chat.postMessage" and len(str(arguments.get("text", ""))) > rules.TEXT_UNSPLIT:
             self._wrong.append(f"{method}: Slack splits a text of {len(arguments['text'])} characters")

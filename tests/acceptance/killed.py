@@ -6,15 +6,19 @@ import asyncio
 import os
 import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
-from bot.local import people
+from bot.local import api, people
+from bot.pace import Urgency
+from bot.slack_api import SlackRefused
 from harness_core.ports import ToolContext
 from harness_core.testing import RecordingTool, ScriptedModel, call
 from harness_core.types import Args, ToolResult
-from tests.acceptance.desk import Desk
+from tests.acceptance.desk import CHANNEL, Desk
 from tests.engine.test_subagents import Cast
+from tests.payloads import Payloads
 
 ANSWER = "All done."
 
@@ -42,7 +46,13 @@ def tool(folder: Path) -> RecordingTool:
     return RecordingTool("change", ledger=folder / "runs.jsonl")
 
 
+WATCH: Final = Payloads()  # the tests' own watch does not reach into this process
+
+
 def die() -> NoReturn:
+    """Be killed; with words instead if Slack would have refused anything that was sent before."""
+    if WATCH.wrong:
+        raise SystemExit("\n".join(WATCH.wrong))
     os.kill(os.getpid(), signal.SIGKILL)
     raise AssertionError("still alive")
 
@@ -70,6 +80,9 @@ async def play(folder: Path, where: str) -> None:
             await desk.slack.wait_for(lambda s: any(entry["kind"] == "ack" for entry in s.log))
             die()
         card = await desk.card(ts)
+        if where == "refused":
+            with suppress(SlackRefused):
+                await desk.bot.api.post(CHANNEL, ts, {"text": ""}, Urgency.ANSWER)
         if where == "in the tool":
             await desk.click(card, "approve")
             await asyncio.get_running_loop().create_future()
@@ -77,4 +90,5 @@ async def play(folder: Path, where: str) -> None:
 
 
 if __name__ == "__main__":
+    api.answer = WATCH.answer
     asyncio.run(play(Path(sys.argv[1]), sys.argv[2]))

@@ -36,6 +36,11 @@ def killed(folder: Path, where: str) -> str:
     return done.stdout.strip()
 
 
+def test_what_slack_would_refuse_is_noticed_in_the_process_that_is_killed(tmp_path: Path) -> None:
+    with pytest.raises(AssertionError, match=r"chat\.postMessage: no_text"):
+        killed(tmp_path, "refused")
+
+
 async def test_killed_while_a_card_waits_the_click_still_counts(tmp_path: Path) -> None:
     ts = killed(tmp_path, "waiting")
     async with Desk(tmp_path, script(), [tool(tmp_path)]) as desk:

@@ -30,6 +30,8 @@ SECTION = {"type": "section", "text": {"type": "mrkdwn", "text": "x"}}
         ({"text": "x", "blocks": [{"type": "actions", "elements": [{"type": "button"}]}]}, "invalid_blocks"),
         ({"text": "x", "blocks": [{**SECTION, "text": {"type": "mrkdwn", "text": "x" * 2_900}}] * 4}, "msg_blocks_too"),
         ({"text": ""}, "no_text"),
+        ({"text": "x", "metadata": "{"}, "invalid_metadata_format"),
+        ({"text": "x", "attachments": "{"}, "invalid_attachments"),
     ],
 )
 async def test_a_message_that_slack_refuses_is_noticed(
