@@ -142,7 +142,7 @@ class Decisions:
                 Decide(asked.session_id, asked.task, decision, asked.origin, "modal"), task, card
             )
         except (InvalidArguments, DeniedByPolicy) as refused:  # the form stays, and says where it is wrong
-            return edits.blamed(card, schema, str(refused))
+            return edits.blamed(card, schema, args, str(refused))
 
     def _edit_form(self, card: Card) -> View | None:
         return edits.edit_form(card, self._schema(card))

@@ -7,6 +7,7 @@ where the card shows it, so that nothing is approved that neither of them shows.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
@@ -107,11 +108,20 @@ def read_back(
     return args, errors
 
 
-def blamed(card: Card, schema: Mapping[str, Any], why: str) -> dict[str, str]:
-    """What was judged wrong about the whole call, put at the field that it names, or at the first."""
+def blamed(card: Card, schema: Mapping[str, Any], args: Mapping[str, Any], why: str) -> dict[str, str]:
+    """What was judged wrong about the whole call, put at the field that it is most likely about: one that was changed
+    goes before one that was not, then one that it names before one that it does not, then in their order.
+    args: what was typed.
+    """
     fields = [(number, field) for number, field in enumerate(fields_of(card, schema)) if not field.kept]
-    named = [number for number, field in fields if field.name in why]
-    number = (named or [number for number, _ in fields])[0]
+
+    def unlikely(place: tuple[int, Field]) -> tuple[bool, bool]:
+        name = place[1].name
+        # As a whole word: "s" is in nearly every sentence.
+        named = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", why)
+        return args.get(name, _ABSENT) == card.task.args.get(name, _ABSENT), named is None
+
+    number, _ = min(fields, key=unlikely)
     return {_block_id(number): clip(why, limits.ERROR)}
 
 

@@ -118,7 +118,7 @@ def always(card: Card, wider: Wider | None = None) -> View | None:
     where = "*Exactly this*" if wider else "*In this thread, exactly this*"
     blocks = [
         kit.section(f"{where} runs without asking from now on, and now:"),
-        kit.context(kit.plain(f"Tool: {_tool(card)}")),
+        kit.context(kit.plain(f"Tool: {shown_line(card.task.tool_name, limits.TOOL_NAME)}")),
         *_text(shown_args(card.task.args)),
     ]
     if not (wider and wider.prefixes):

@@ -369,6 +369,8 @@ def test_the_choice_after_a_rejection_begins_as_the_rule_has_it(of: int, first: 
 def test_always_allow_shows_the_whole_rule():
     view = modals.form("always", card({"path": "a.md", "content": "one\ntwo"}, tool_name="write"))
 
+    assert '"Tool: write"' in json.dumps(view)
+
     assert view is not None
     check_view(view)
     assert "In this thread, exactly this" in texts(view)

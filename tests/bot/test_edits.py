@@ -178,8 +178,23 @@ def test_a_refusal_stands_at_the_field_that_it_names():
     assert view is not None
     by_label = {b["label"]["text"]: b["block_id"] for b in view["blocks"] if b["type"] == "input"}
 
-    assert list(blamed(asked, SCHEMA, "mode must be one of these")) == [by_label["mode"]]
-    assert list(blamed(asked, SCHEMA, "denied by a rule")) == [by_label["path"]]
+    same = asked.task.args
+    assert list(blamed(asked, SCHEMA, same, "mode must be one of these")) == [by_label["mode"]]
+    assert list(blamed(asked, SCHEMA, same, "denied by a rule")) == [by_label["path"]]
+    assert list(blamed(asked, SCHEMA, same, "the pathology of a moderate mode")) == [by_label["mode"]]
+
+
+def test_a_refusal_stands_at_the_field_that_was_changed_whatever_else_it_names():
+    asked = card(path="a", mode="fast")
+    view = edit_form(asked, SCHEMA)
+    assert view is not None
+    by_label = {b["label"]["text"]: b["block_id"] for b in view["blocks"] if b["type"] == "input"}
+    typed = {"path": "a", "mode": "slow"}
+
+    for why in ('the rule “deny put {"mode":"slow","path":"a"}” denies this', "a path", "out of range"):
+        assert list(blamed(asked, SCHEMA, typed, why)) == [by_label["mode"]]
+    both = {"path": "b", "mode": "slow"}
+    assert list(blamed(asked, SCHEMA, both, "mode: is required")) == [by_label["mode"]]
 
 
 JSON = st.recursive(

@@ -165,7 +165,7 @@ async def test_after_a_restart_the_page_comes_back_by_itself_and_has_lost_nothin
     async with connected(server.now):
         await ask(page)
     before = await page.evaluate("location.hash")
-    await expect(page.get_by_test_id("bot-presence")).to_have_text("harness is not running")
+    await expect(page.get_by_test_id("bot-presence")).to_have_text("harness is off")
 
     people.goes_away = True
     await server.now.stop()
@@ -333,7 +333,7 @@ async def test_without_an_app_a_click_and_a_command_say_that_it_is_not_running(
     page = await people.open()
     async with connected(workspace):
         await ask(page)
-    await expect(page.get_by_test_id("bot-presence")).to_have_text("harness is not running")
+    await expect(page.get_by_test_id("bot-presence")).to_have_text("harness is off")
 
     await action(page, "approve").click()
     await expect(page.get_by_test_id("action-error")).to_have_attribute("data-error", "dispatch_failed")
@@ -447,3 +447,28 @@ async def test_text_has_enough_contrast(people: People, workspace: LocalWorkspac
     await page.get_by_test_id("modal-submit").click()
     await expect(page.get_by_test_id("error-command")).to_be_visible()
     assert await page.evaluate(CONTRAST) == []
+
+
+async def test_on_a_phone_the_bot_has_its_name_and_what_a_tap_shows_hides_no_text(
+    people: People, workspace: LocalWorkspace
+) -> None:
+    page = await people.open(**PHONE)
+    said = await workspace.say(ids.BEN, ids.GENERAL, "a text of some length, by <@U0ADA00001>. And more of it")
+    message = page.locator(f'#channel [data-ts="{said["ts"]}"]')
+    async with connected(workspace):
+        await expect(page.get_by_test_id("bot-presence")).to_have_text("harness is running")
+        assert await page.evaluate("document.documentElement.scrollWidth") <= 390
+    await expect(page.get_by_test_id("bot-presence")).to_have_text("harness is off")
+    assert await page.evaluate("document.documentElement.scrollWidth") <= 390
+
+    await page.get_by_test_id("back-to-channel").click()
+    await message.locator(".text").tap()
+
+    button = message.get_by_test_id("react")
+    await expect(button).to_be_visible()
+    text, tool = await message.locator(".text").bounding_box(), await button.bounding_box()
+    assert text
+    assert tool
+    assert tool["y"] >= text["y"] + text["height"] or tool["y"] + tool["height"] <= text["y"]
+    above = await message.evaluate("(node) => node.previousElementSibling?.getBoundingClientRect().bottom ?? 0")
+    assert tool["y"] >= above

@@ -30,9 +30,10 @@ export class Top {
 
   // Without the workspace nobody knows whether the bot runs; the bar below says what is the matter.
   #presence(there) {
-    const words = there ? "is running" : "is not running";
+    // On a phone the green dot says that it runs; to those who do not see it, the words still do.
+    const words = h("span", { class: there ? "wide-seen" : "", text: there ? "is running" : "is off" });
     return h("span", { class: there ? "presence there" : "presence", "data-testid": "bot-presence", title: there ? "" : "Start the bot: it goes on where it stopped." },
-      h("span", { class: "dot", "aria-hidden": "true" }), h("span", {}, h("span", { class: "wide-only", text: `${this.app.botName()} ` }), words));
+      h("span", { class: "dot", "aria-hidden": "true" }), h("span", {}, `${this.app.botName()} `, words));
   }
 
   #switcher() {
