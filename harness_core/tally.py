@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from harness_core import results
-from harness_core.events import RECENT, RULINGS, Done, Halt, HookRuled, Refused, Ruling, Run, ToolCallEnd
+from harness_core.events import NO_USAGE, RECENT, RULINGS, Done, Halt, HookRuled, Refused, Ruling, Run, ToolCallEnd
 from harness_core.trace import CallState
 from harness_core.types import ToolCall, Usage, digest
 
@@ -96,6 +96,8 @@ def _done(call: ToolCall, end: ToolCallEnd, step: int) -> Done:
 
 def added(a: Usage, b: Usage) -> Usage:
     """The sum of two usages. A cost that nobody told is not taken for 0."""
+    if b == NO_USAGE:
+        return a
     cost = None if a.cost is None and b.cost is None else (a.cost or 0.0) + (b.cost or 0.0)
     return Usage(
         a.input_tokens + b.input_tokens, a.output_tokens + b.output_tokens, a.cached_tokens + b.cached_tokens, cost
