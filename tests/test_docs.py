@@ -21,6 +21,7 @@ from harness_core.events import Prompted, RunStart
 from harness_core.guards import GUARDS, OFF, guards_from
 from harness_core.hooks import run_point
 from harness_core.interceptors.function import HANDED
+from harness_core.models.practice import proposal, understand
 from harness_core.own_hooks import load_hooks
 from harness_core.policy_file import parse_policy
 from harness_core.session import fold
@@ -96,15 +97,32 @@ def test_every_tool_is_documented() -> None:
     assert [name for name in BUILTIN if f"`{name}`" not in README] == []
 
 
-def test_the_library_example_runs_and_shows_what_it_says(tmp_path: Path) -> None:
+def test_the_library_example_shows_what_it_says_however_often_it_is_run(tmp_path: Path) -> None:
     (program,) = [one for one in PROGRAMS if "asyncio.run" in one]
 
-    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=50)
+    for _ in range(3):
+        done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=50)
 
-    assert done.returncode == 0, done.stderr
-    first, resumed = done.stdout.split("RunEnd\n")[:2]
-    assert first.split()[-1] == "HITLPending"
-    assert resumed.split()[:3] == ["RunStart", "HITLDecided", "ActionStart"]
+        assert done.returncode == 0, done.stderr
+        first, resumed, answer = done.stdout.split("RunEnd\n")
+        assert first.split()[-1] == "HITLPending"
+        assert resumed.split()[:3] == ["RunStart", "HITLDecided", "ActionStart"]
+        assert answer.startswith("completed ")
+        assert "refunded 150 for A7" in answer
+
+
+def test_a_tool_of_one_s_own_can_be_tried_with_the_practice_model_as_it_says(tmp_path: Path) -> None:
+    (program,) = [one for one in PROGRAMS if "page_on_call" in one]
+    (tmp_path / "ours.py").write_text(program, "utf-8")
+    (tool,) = load_tools(str(tmp_path / "ours.py"))
+    (request,) = re.findall(r"With the practice model: (call page_on_call .*?)\. `", README)
+
+    (wish,) = understand(request)
+    made = proposal(wish, [tool.spec])
+
+    assert made is not None
+    assert made.arguments == {"team": "ops", "message": "the database is down"}
+    assert tool.check(made.arguments) == ""
 
 
 def test_every_event_is_documented() -> None:

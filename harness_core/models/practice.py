@@ -5,6 +5,7 @@ The pure half reads a text as wishes (`understand`) and answers a request (`answ
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
@@ -29,7 +30,7 @@ CHARACTERS_PER_TOKEN: Final = 4  # a rough estimate: nothing is paid by it
 class Wish:
     """One thing that was asked for. kind: run, read, list, write, append, replace, fetch, ask, call, say, help, hello,
     or unclear. parts: by role (command, path, content, old, new, url, agent, prompt, tool, arguments, text), exactly as
-    typed.
+    typed; given: what was typed as NAME=VALUE, as JSON.
     """
 
     kind: str
@@ -49,7 +50,7 @@ _FENCE_INFO = re.compile(rf"(?:(?:{_LANGUAGES})[ \t]*)?\n", re.IGNORECASE)
 
 _VERB = (
     r"(?:run|execute|read|show|cat|open|list|ls|write|save|create|append|replace|fetch|say|echo|call"
-    r"|ask(?=\s+(?:the\s+)?(?:sub-)?agent\b))(?=[\s:\0]|$)\s*:?"
+    r"|ask(?=\s+(?:the\s+)?(?:sub-)?agent\b)|use(?=\s+(?:the\s+)?(?:tool\s+)?[\w.-]+\s+(?:with\s|\{)))(?=[\s:\0]|$)\s*:?"
     r"|运行|执行|读取?|查看|显示|列出|写入?|把|将|说|获取"
 )
 _LEAD = (
@@ -76,6 +77,8 @@ _THIS = (
     r"(?:(?:the|this|these)(?:\s+following)?(?:\s+shell)?(?:\s+(?:commands?|script))?(?:\s*:\s*|\s+))?"
     r"(?:commands?(?:\s*:)?\s*(?=\0))?"
 )
+_GIVEN = rf"[\w-]+\s*=\s*(?:{_Q}|[^\s,\0\1]+)"
+_WITH = rf"(?P<arguments>{_Q}|\{{.*\}})|(?P<given>{_GIVEN}(?:(?:\s*,\s*|\s+)(?:and\s+)?{_GIVEN})*)"
 _OLD, _NEW = rf"(?P<old>{_Q}|\S+)", rf"(?P<new>{_Q}|\S+)"
 
 # The first form that fits the whole of a clause says what was meant.
@@ -100,12 +103,12 @@ _FORMS: Final[Sequence[tuple[str, re.Pattern[str]]]] = tuple(
         ("append", rf"append(?:\s*:)?\s*{_CONTENT}\s+to\s+{_PATH}"),
         ("replace", rf"replace\s+{_OLD}\s+(?:with|by)\s+{_NEW}\s+in\s+{_PATH}"),
         ("replace", rf"[把将]\s*(?P<path>{_Q}|[^\s\0\1]+?)\s*[中里]的?\s*{_OLD}\s*(?:替换|改)(?:成|为)\s*{_NEW}"),
-        ("call", rf"call\s+{_THE}(?:tool\s+)?(?P<tool>{_Q}|[\w.-]+)(?:\s+(?:with\s+)?(?P<arguments>{_Q}|\{{.*\}}))?"),
+        ("call", rf"(?:call|use)\s+{_THE}(?:tool\s+)?(?P<tool>{_Q}|[\w.-]+)(?:\s+(?:with\s+)?(?:{_WITH}))?"),
         ("ask", rf"ask\s+{_THE}(?:sub-)?agent\s+(?P<agent>{_Q}|[\w-]+)(?:\s+to\s+|\s*[:,]\s*|\s+)(?P<prompt>.+)"),
         ("say", r"(?:say|echo|说)(?:\s*[:：])?\s*(?P<text>.+)"),
     )
 )  # fmt: skip
-_PLACE, _QUOTED = re.compile(_FIRST), re.compile(_Q)
+_PLACE, _QUOTED, _PAIR = re.compile(_FIRST), re.compile(_Q), re.compile(_GIVEN)
 _COMMANDS = re.compile(rf"{_Q}(?:(?:\s|[,，、&;]|\b(?:and|then)\b|和)*{_Q})*", re.IGNORECASE)
 _HELLO = re.compile(
     r"(?:hi|hello|hey|good (?:morning|afternoon|evening)|你好|您好)(?:\s+\w+)?[\s!.,?！。]*", re.IGNORECASE
@@ -140,6 +143,12 @@ class _Text:
         """What stands there: the inside of a quotation if it is exactly one, or else the text as typed."""
         stop, inner = self.quoted.get(start, (-1, ""))
         return inner if stop == end else self.text[start:end]
+
+    def pair(self, start: int, end: int) -> tuple[str, str]:
+        """The name and the value of what stands there as NAME=VALUE."""
+        sign = self.mask.index("=", start, end)
+        value = sign + 1 + len(self.mask[sign + 1 : end]) - len(self.mask[sign + 1 : end].lstrip())
+        return self.text[start:sign].strip(), self.part(value, end)
 
     def parts(self, start: int, end: int, pattern: re.Pattern[str]) -> list[str]:
         """All that the pattern finds in the mask there."""
@@ -194,6 +203,9 @@ def _wishes(whole: _Text, start: int, end: int, asking: bool) -> Iterable[Wish]:
         spans = {role: found.span(role) for role, value in found.groupdict().items() if value is not None}
         if kind == "run":
             return _commands(whole, *spans["command"])
+        if "given" in spans:
+            given = dict(whole.pair(*one.span()) for one in _PAIR.finditer(whole.mask, *spans["given"]))
+            return [Wish(kind, {"tool": whole.part(*spans["tool"]), "given": json.dumps(given)})]
         if "paths" in spans:
             return [Wish(kind, {"path": path}) for path in whole.parts(*spans["paths"], _PLACE)]
         return [
@@ -274,8 +286,10 @@ def proposal(wish: Wish, tools: Sequence[ToolSpec]) -> ProposedCall | None:
     """The call that fulfils a wish with one of these tools, or None if none of them can."""
     offered = {tool.name: tool for tool in tools}
     if wish.kind == "call":
-        name = wish.parts["tool"]
-        return ProposedCall(name, wish.parts.get("arguments", "{}")) if name in offered else None
+        called = offered.get(wish.parts["tool"])
+        if called is None or "given" not in wish.parts:
+            return ProposedCall(called.name, wish.parts.get("arguments", "{}")) if called else None
+        return ProposedCall(called.name, _as_wanted(json.loads(wish.parts["given"]), called.schema))
     tool = next((offered[name] for name in _TOOLS.get(wish.kind, ()) if name in offered), None)
     if tool is not None:
         return ProposedCall(tool.name, _arguments(wish, tool.schema))
@@ -297,6 +311,23 @@ def _named(parts: Mapping[str, str], schema: Mapping[str, Any]) -> dict[str, Any
     known = schema.get("properties", {})
     names = {role: next((n for n in _ARGUMENTS[role] if n in known), _ARGUMENTS[role][0]) for role in parts}
     return {names[role]: text for role, text in parts.items()}
+
+
+def _as_wanted(given: Mapping[str, str], schema: Mapping[str, Any]) -> Args:
+    """What was typed as texts, with numbers and the like made of those that the schema does not want as a text."""
+    known = schema.get("properties", {})
+    return {name: text if _takes_text(known.get(name, {})) else _read(text) for name, text in given.items()}
+
+
+def _takes_text(about: Mapping[str, Any]) -> bool:
+    return not about or about.get("type") == "string" or any(map(_takes_text, about.get("anyOf", ())))
+
+
+def _read(text: str) -> Any:
+    try:
+        return json.loads(text, parse_constant=str)  # NaN and the like are no JSON
+    except (ValueError, RecursionError):
+        return text
 
 
 def _as_command(wish: Wish) -> str:
@@ -371,8 +402,18 @@ def _talk(wishes: Sequence[Wish], tools: Sequence[ToolSpec]) -> list[str]:
 
 def _abilities(tools: Sequence[ToolSpec]) -> str:
     possible = [_of_these(text, tools) for kind, text in _EXAMPLES.items() if proposal(_example(kind), tools)]
-    lines = [f"- {_code(text)}" for text in [*possible, "say hello"]]
+    named = [_call_by_name(tool) for tool in tools if not any(tool.name in names for names in _TOOLS.values())]
+    lines = [f"- {_code(text)}" for text in [*possible, *named[:MOST_CALLS], "say hello"]]
     return "\n".join(["What I can do, one or several in a message:", "", *lines])
+
+
+def _call_by_name(tool: ToolSpec) -> str:
+    """How to ask for a tool that no plain request leads to."""
+    known = tool.schema.get("properties", {})
+    needed = [name for name in tool.schema.get("required", ()) if name in known]
+    plain = all(known[name].get("type") in ("string", "integer", "number", "boolean") for name in needed)
+    given = " ".join(f"{name}=…" for name in needed) if plain else "{…}"
+    return f"call {tool.name} with {given}" if given else f"call {tool.name}"
 
 
 def _of_these(example: str, tools: Sequence[ToolSpec]) -> str:

@@ -49,6 +49,22 @@ def told(content: str, asked: str = "ls") -> ModelReply:
     return reply("run it", Message("assistant", "", (made,)), Message("tool", content, call_uuid="c1"))
 
 
+PAGE = ToolSpec(
+    "page_on_call",
+    "",
+    {
+        "type": "object",
+        "properties": {
+            "team": {"type": "string"},
+            "level": {"type": "integer"},
+            "loud": {"anyOf": [{"type": "boolean"}, {"type": "null"}]},
+            "note": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+        },
+        "required": ["team", "level"],
+    },
+)
+
+
 # -- what is understood ------------------------------------------------------------------------------------------------
 
 
@@ -94,6 +110,35 @@ def told(content: str, asked: str = "ls") -> ModelReply:
 )
 def test_a_plain_request_becomes_the_call(text, call_made):
     assert calls(text) == [call_made]
+
+
+@pytest.mark.parametrize(
+    ("text", "args"),
+    [
+        ("call page_on_call with team=ops level=2", {"team": "ops", "level": 2}),
+        ("please use page_on_call with team=ops, level=2.", {"team": "ops", "level": 2}),
+        ("call page_on_call team=7 and level=x", {"team": "7", "level": "x"}),
+        ('call the tool page_on_call with team="a, then run b" loud=true', {"team": "a, then run b", "loud": True}),
+        ("call page_on_call with note=`7` team='it is, say, down'", {"note": "7", "team": "it is, say, down"}),
+    ],
+)
+def test_any_tool_can_be_called_by_its_name_with_arguments_of_the_types_that_it_wants(text, args):
+    assert calls(text, (BASH, PAGE)) == [call("page_on_call", **args)]
+
+
+def test_arguments_may_be_json_and_a_tool_that_is_not_there_is_said():
+    assert calls('use page_on_call {"team": "ops"}', (PAGE,)) == [ProposedCall("page_on_call", '{"team": "ops"}')]
+    assert calls("call page_on_call", (PAGE,)) == [ProposedCall("page_on_call", "{}")]
+    assert "I have no tool to call `page_on_call`." in reply("call page_on_call with team=ops").text
+
+
+def test_whoever_asks_for_help_is_told_how_to_call_a_tool_of_one_s_own():
+    todo = ToolSpec("todo", "", {"properties": {"items": {"type": "array"}}, "required": ["items"]})
+    said = reply("page_on_call team=ops", tools=(BASH, PAGE, todo)).text
+
+    assert "`call page_on_call with team=… level=…`" in said
+    assert "`call todo with {…}`" in said
+    assert "call bash" not in said
 
 
 @pytest.mark.parametrize(
