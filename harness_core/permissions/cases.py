@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, cast, get_args
 
 from harness_core.errors import ConfigError
+from harness_core.permissions import globs
 from harness_core.permissions.defaults import unruled
 from harness_core.permissions.paths import World
 from harness_core.permissions.readonly import needs
@@ -24,6 +25,7 @@ from harness_core.types import Args
 WORKSPACE: Final = "/ws"  # where a row says nothing else
 HOME: Final = "/home/dev"
 _EFFECTS: Final = get_args(Effect)
+_MOST_NAMES: Final = 10_000  # that globs of a row may meet
 _MOST_LINKS: Final = 40  # Linux: symlinks that are followed in one path
 
 ONLY_READS: Final = "it only reads inside the workspace"
@@ -96,13 +98,28 @@ def _world(case: Case) -> World:
     if case.links is None:
         return case.world
     links, folder = case.links, case.world.workspace
-    return replace(case.world, paths=tuple(real(posixpath.join(folder, path), links) for path in _named(case)))
+    named = _named(case, links)
+    return replace(case.world, paths=tuple(real(posixpath.join(folder, path), links) for path in named))
 
 
-def _named(case: Case) -> Sequence[str]:
-    """What the call names, in its order, as a tool would look it up."""
+def _named(case: Case, links: Mapping[str, str]) -> Sequence[str]:
+    """What the call names, in its order, as a tool would look it up. Globs meet no files but the symlinks."""
     command = subject_of("bash", case.args) if KINDS.get(case.tool) == "bash" else None
-    return every_path(case.args) if command is None else needs(read(command), case.world).paths
+    if command is None:
+        return every_path(case.args)
+    wanted = needs(read(command), case.world)
+    matched = globs.matched(wanted.globs, _names(links), _MOST_NAMES)
+    return () if matched is None else (*wanted.paths, *matched)
+
+
+def _names(links: Mapping[str, str]) -> globs.Names:
+    """What a folder holds: what is on the way to a symlink, or one itself."""
+
+    def names(folder: str) -> Sequence[str]:
+        below = real(folder, links).rstrip("/") + "/"
+        return [link[len(below) :].partition("/")[0] for link in links if link.startswith(below)]
+
+    return names
 
 
 def real(path: str, links: Mapping[str, str]) -> str:

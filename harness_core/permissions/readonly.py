@@ -32,11 +32,11 @@ class Verdict:
 class Needs:
     """What must be looked up before a command is judged: real paths, what globs match, the repository's settings.
 
-    paths are absolute, `..` not yet taken away; globs are absolute patterns as bash reads them.
+    paths are absolute, `..` not yet taken away; globs are patterns as bash reads them, each with the folder it is in.
     """
 
     paths: tuple[str, ...] = ()
-    globs: tuple[str, ...] = ()
+    globs: tuple[tuple[str, str], ...] = ()
     git: bool = False
 
 
@@ -129,15 +129,17 @@ def needs(reading: Reading, world: World) -> Needs:
     if reading.problem:
         return Needs()
     paths: dict[str, None] = {}
-    globs: dict[str, None] = {}
+    globs: dict[tuple[str, str], None] = {}
     for part, places in zip(reading.commands, folders(reading, world), strict=True):
+        options = True
         for word in (*part.words[1:], *(redirect.target for redirect in part.redirects)):
+            options = options and word.text != "--"
             for folder in places:
                 if word.glob:
-                    globs[posixpath.join(folder, word.pattern)] = None
-                for text in pieces(word.text):
+                    globs[(folder, word.pattern)] = None
+                for text in pieces(word.text) if options else (word.text, *pieces(word.text)):
                     path = absolute(text, folder)
-                    if within(path, world.workspace) and not secret(path[len(world.workspace) :]):
+                    if text and within(path, world.workspace) and not secret(path[len(world.workspace) :]):
                         paths[posixpath.join(folder, text)] = None
     git = any(posixpath.basename(word.text) == "git" for part in reading.commands for word in part.words)
     return Needs(tuple(paths), tuple(globs), git)

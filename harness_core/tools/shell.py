@@ -7,17 +7,18 @@ nothing in the environment that could run a program or carry a secret. The text 
 from __future__ import annotations
 
 import asyncio
-import glob
 import os
 import shutil
 import subprocess
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Final
 
 from pydantic import AfterValidator
 
 from harness_core.errors import ToolFailed
+from harness_core.permissions import globs
 from harness_core.permissions.git import GIT_RUNS
 from harness_core.permissions.paths import World
 from harness_core.permissions.readonly import needs
@@ -33,7 +34,8 @@ BASH_SECONDS: Final = 120.0  # of one command, or less if the deadline is nearer
 ENGINE_SECONDS: Final = 5.0  # that the engine waits longer, so that it is the tool that says what was killed
 OUTPUT_CHARS: Final = 30_000  # of one result; head and tail are kept
 HOME: Final = os.path.realpath(os.path.expanduser("~"))
-MATCHES: Final = 1_000  # of one glob that are looked at; a command that names more asks anyway
+MATCHES: Final = 1_000  # of all globs of a command; one that may name more asks
+NAMES: Final = 50_000  # that are looked through for them, likewise
 DRAIN: Final = 0.25  # seconds to read on after the shell ended, while something it left behind keeps the pipe open
 
 
@@ -53,9 +55,20 @@ async def _look(args: Args, context: ToolContext) -> Inspection:
 def _seen(command: str, workspace: Path) -> Inspection:
     root = os.path.realpath(workspace)
     wanted = needs(read(command), World(root, HOME))
-    matched = [path for pattern in wanted.globs for path in sorted(glob.glob(pattern, include_hidden=False))[:MATCHES]]
+    matched = globs.matched(wanted.globs, _names, NAMES)
+    if matched is None or len(matched) > MATCHES:
+        return Inspection()  # it names more paths than are known: it asks
     paths = tuple(os.path.realpath(path) for path in (*wanted.paths, *matched))
     return Inspection(paths=paths, git_runs=_git_runs(root) if wanted.git else "")
+
+
+def _names(folder: str) -> Sequence[str]:
+    """What a folder holds; nothing where bash cannot look into it either."""
+    try:
+        with os.scandir(folder) as entries:
+            return [entry.name for entry in islice(entries, NAMES + 1)]
+    except OSError:
+        return ()
 
 
 def _git_runs(root: str) -> str:

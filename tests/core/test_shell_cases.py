@@ -118,7 +118,7 @@ def test_what_must_be_looked_up_is_said() -> None:
 
     assert "/ws/src/../a.md" in found.paths
     assert {"/ws/src/b.md", "/ws/src/c d", "/ws/src/y"} <= set(found.paths)
-    assert found.globs == ("/ws/src/*.py",)
+    assert found.globs == (("/ws/src", "*.py"),)
     assert found.git
     assert not needs(read("echo $(id)"), WORLD).paths
 
