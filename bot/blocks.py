@@ -213,6 +213,8 @@ def _told(card: Card) -> str:
             done = [_OUTCOMES[outcome], *([f"exit {code}"] if code is not None else [])]
             took = [f"{seconds:,.1f} s"] if outcome in ("ok", "error") else []
             return f"{_decided(decided, edited=card.approved_args is not None)} · {', '.join([*done, *took])}"
+        case Closed(by=by) if by:
+            return f"Closed: {person(by)} stopped the run"
         case Closed():
             return "Closed, nobody needs to decide any more"
         case Lapsed():
@@ -248,8 +250,8 @@ def _verb(decision: Decision, *, edited: bool) -> str:
 
 def _comment(card: Card) -> str:
     match card.state:
-        case Closed(why):
-            return why
+        case Closed(why, by):
+            return "" if by else why
         case Decided(rule=rule) | Ran(decided=Decided(rule=rule)) if rule:
             return f"Rule: {rule}"
         case Decided(decision=decision) | Ran(decided=Decided(decision=decision)):

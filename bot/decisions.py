@@ -197,9 +197,7 @@ class Decisions:
             return words.UNKNOWN
         if not fitting:
             self._presenter.wake(session_id)
-            return (
-                words.LATE if ref.exact and await self._presenter.card(session_id, ref.fingerprint) else words.UNKNOWN
-            )
+            return words.LATE if await self._presenter.asked(session_id, ref.fingerprint) else words.UNKNOWN
         card = await self._presenter.card(session_id, fitting[0].fingerprint)
         return (fitting[0], card) if card else words.UNKNOWN
 

@@ -28,7 +28,7 @@ from bot.heard import (
     Why,
 )
 from bot.ids import Identity, Thread, thread_of
-from bot.typed import mentions, opens_for_others, typed, typed_command
+from bot.typed import mentions, opens_for_others, typed, typed_command, valid_text
 from harness_core.hitl import Approve, Decision, Happened, Reject, Rerun, Skip
 
 # Kinds of message that somebody says something with; all other subtypes report that something changed.
@@ -314,4 +314,4 @@ def _is_map(value: Any) -> TypeGuard[Mapping[str, Any]]:
 
 def _str(mapping: Mapping[str, Any], name: str) -> str:
     value = mapping.get(name)
-    return value if isinstance(value, str) else ""
+    return valid_text(value) if isinstance(value, str) else ""

@@ -220,6 +220,7 @@ class Inbox:
             return refusal.why
         if await self._engine.store.last_seq(asked.session_id) == 0:
             return words.HELP
+        self._presenter.wake(asked.session_id)  # what Slack refused is posted now, if it can be
         trace = await self._engine.trace(asked.session_id)
         return status(await self._story(asked.session_id), trace.pending, len(trace.inbox))
 

@@ -27,7 +27,7 @@ from bot.settings import SettingsBook
 from bot.slack_api import SlackApi, SlackRefused, SlackUnreachable
 from bot.story import Story, Withdrawn, told
 from bot.view import Card, Waiting
-from bot.words import WITHDRAWN
+from bot.words import WITHDRAWN, not_shown
 from harness_core.errors import HarnessError, NewerFormat, StoreError
 from harness_core.events import Event
 from harness_core.ports import Clock, SessionStore, ToolSpec
@@ -35,6 +35,7 @@ from harness_core.ports import Clock, SessionStore, ToolSpec
 log = logging.getLogger(__name__)
 
 RETRY: Final = 3.0  # seconds until another look, after Slack failed or while another process renders
+LONGEST_RETRY: Final = 600.0  # seconds; each refusal doubles the time until the next look, up to this
 REMEMBERED: Final = 1_000  # sessions whose posts are kept in memory
 GONE: Final = frozenset({"message_not_found", "cant_update_message"})
 
@@ -60,6 +61,7 @@ class Presenter:
         self._moods = Moods(api, clock, self._reactions, self._note, self.wake)
         self._redraws = Redraws()
         self._later: dict[str, tuple[float, asyncio.Task[None]]] = {}
+        self._refusals: dict[str, int] = {}  # by session: how often in a row Slack refused some message of it
         self._forget = store.changed(self._changed)
 
     # -- waking --------------------------------------------------------------------------------------------------------
@@ -154,6 +156,11 @@ class Presenter:
         post = posts.by_id.get(card_id(fingerprint))
         return replace(card, revision=post.revision) if card and post else card
 
+    async def asked(self, session_id: str, beginning: str) -> bool:
+        """Whether there ever was a task whose fingerprint begins so."""
+        cards = told(session_id, await self._store.read(session_id)).cards
+        return any(mark.startswith(beginning) for mark in cards)
+
     async def sync(self, session_id: str) -> bool:
         """Make the thread look like the journal. False if another process is at it. Raises what Slack raises."""
         thread = thread_of(session_id)
@@ -211,9 +218,15 @@ class Presenter:
                 asked = await self._show(session_id, thread, draft)
             except SlackRefused as refused:
                 log.error("%s of session %s cannot be shown: %s", draft.post, session_id, refused)
+                await self._tell_refused(session_id, thread, story, draft, refused)
                 whole, asked = False, False
             if asked and session_id in self._dirty:
                 return False  # Slack takes its time: what changed meanwhile must not wait for all the rest
+        if whole:
+            self._refusals.pop(session_id, None)
+        else:
+            times = self._refusals[session_id] = self._refusals.get(session_id, 0) + 1
+            self._look_again(session_id, self._clock.now() + min(RETRY * 2.0**times, LONGEST_RETRY))
         return whole and session_id not in self._later
 
     @staticmethod
@@ -319,6 +332,17 @@ class Presenter:
             return
         await self._note(session_id, PostIntended(post, ""), key=f"intent:{post}")
         await self._api.whisper(thread.channel, says.by, WITHDRAWN, thread.ts)
+
+    async def _tell_refused(
+        self, session_id: str, thread: Thread, story: Story, draft: Draft, refused: SlackRefused
+    ) -> None:
+        """Whoever asked hears in private what the thread cannot show, once for each of Slack's reasons."""
+        whom = draft.card.task.requested_by if draft.card else story.asker
+        post = f"refused:{refused.code}"
+        if not whom or post in (await self.posts(session_id)).by_id:
+            return
+        await self._note(session_id, PostIntended(post, ""), key=f"intent:{post}")
+        await self._api.whisper(thread.channel, whom, not_shown(str(refused), waits=draft.waits), thread.ts)
 
     async def _reactions(self, session_id: str) -> Mapping[str, str]:
         return (await self.posts(session_id)).reactions

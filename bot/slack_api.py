@@ -32,11 +32,17 @@ CURES: Final[Mapping[str, str]] = {
     "not_in_channel": "The bot is not in this channel any more: /invite it, and write in the thread.",
     "channel_not_found": "The bot cannot see this channel any more: /invite it, and write in the thread.",
     "is_archived": "The channel is archived.",
+    "not_allowed_token_type": "SLACK_BOT_TOKEN must be the bot's token, xoxb-….",
+    "restricted_action": "A preference of this workspace forbids it: ask its owners.",
     "missing_scope": "Reinstall the app with manifest.yml as it is now.",
     "invalid_auth": "Copy the token anew.",
     "token_revoked": "Reinstall the app, and copy the token anew.",
     "account_inactive": "The app was removed from the workspace: install it again, and copy the token anew.",
 }
+
+
+# What Slack says where the bot, or whoever is meant, is not in a channel any more.
+AWAY: Final = frozenset({"not_in_channel", "channel_not_found", "user_not_in_channel", "is_archived"})
 
 
 class SlackRefused(HarnessError):
@@ -137,12 +143,27 @@ class SlackApi:
         await self._call("chat.update", again=True, channel=channel, ts=ts, **more)
 
     async def whisper(self, channel: str, user: str, text: str, thread_ts: str = "") -> None:
-        """Say something to one person in private. It is a courtesy: failing to is logged, and changes nothing."""
+        """Say something to one person in private; where the bot is not in the channel any more, in a direct message.
+
+        It is a courtesy: failing to is logged, and changes nothing.
+        """
         where: dict[str, Any] = {"thread_ts": thread_ts} if thread_ts else {}
         try:
             await self._call("chat.postEphemeral", channel=channel, user=user, text=mask(text), **where)
-        except (SlackRefused, SlackUnreachable) as error:
+        except SlackRefused as refused:
+            log.warning("a private notice was not delivered: %s", refused)
+            if refused.code in AWAY:
+                await self._write_to(user, f"About <#{channel}>: {text}")
+        except SlackUnreachable as error:
             log.warning("a private notice was not delivered: %s", error)
+
+    async def _write_to(self, user: str, text: str) -> None:
+        try:
+            await self._call(
+                "chat.postMessage", channel=user, text=mask(text), unfurl_links=False, unfurl_media=False, parse="none"
+            )
+        except (SlackRefused, SlackUnreachable) as error:
+            log.warning("a direct message was not delivered: %s", error)
 
     async def replies(self, channel: str, thread_ts: str) -> Sequence[Mapping[str, Any]]:
         """The messages of a thread, the oldest first, our own with their metadata."""

@@ -43,7 +43,8 @@ class Story:
 
     since: the fact that a card, or what is said, came with; it gives the order in the thread.
     prompt_ts: the message that began the newest run. mood: the reaction that it should have. over: no run goes
-    on and no prompt waits, so that nothing that came before changes any more. seq: of the last fact.
+    on and no prompt waits, so that nothing that came before changes any more. seq: of the last fact. asker: who began
+    the newest run.
     """
 
     cards: Mapping[str, Card] = field(default_factory=dict)
@@ -53,6 +54,7 @@ class Story:
     mood: str = ""
     over: bool = True
     seq: int = 0
+    asker: str = ""
 
 
 @dataclass
@@ -65,6 +67,7 @@ class _Asked:
     submitted: HITLSubmitted | None = None
     decided: HITLDecided | None = None
     end: ToolCallEnd | None = None
+    stopped_by: str = ""
 
 
 def told(session_id: str, facts: Iterable[Event]) -> Story:
@@ -94,7 +97,8 @@ class _Teller:
         waiting = any(isinstance(card.state, Waiting) for card in cards.values())
         mood = ("hourglass_flowing_sand" if waiting else "eyes") if self._running else ""
         ts = self._prompt.ref.rpartition(":")[2] if self._prompt else ""
-        return Story(cards, self._since, self._says, ts, mood, not self._running and not self._inbox, self._seq)
+        over, asker = not self._running and not self._inbox, self._prompt.by if self._prompt else ""
+        return Story(cards, self._since, self._says, ts, mood, over, self._seq, asker)
 
     def add(self, fact: Event) -> None:
         self._seq = fact.seq or self._seq
@@ -124,6 +128,9 @@ class _Teller:
                 self._of(fact.call_id, lambda one: setattr(one, "decided", fact))
             case ToolCallEnd():
                 self._of(fact.call_uuid, lambda one: setattr(one, "end", fact))
+                if self._stop:
+                    by = self._stop.by
+                    self._of(fact.call_uuid, lambda one: setattr(one, "stopped_by", by))
             case StopRequested():
                 self._stop = fact
             case RunEnd():
@@ -222,7 +229,7 @@ def _edit(one: _Asked) -> Args | None:
 
 def _state(one: _Asked, still_waiting: int) -> State:
     if one.submitted is None:
-        return Waiting() if one.end is None else Closed(one.end.content)
+        return Waiting() if one.end is None else Closed(one.end.content, one.stopped_by)
     decision, submitted = one.submitted.decision, one.submitted
     if isinstance(decision, Expired):
         return Lapsed()

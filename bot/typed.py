@@ -2,6 +2,7 @@
 
 Slack escapes and links what people type: `a && ping x.io` arrives as `a &amp;&amp; ping <http://x.io|x.io>`. The bytes
 that were typed are the bytes that may run, so they are put back: from the rich text if there is any, else from `text`.
+Half a character (a lone surrogate) is none that anybody typed, and no store takes it: it becomes `?`.
 """
 
 from __future__ import annotations
@@ -31,7 +32,12 @@ def typed(message: Mapping[str, Any], bot_user_id: str = "") -> str:
 
 def typed_command(text: str) -> str:
     """The text of a slash command as it was typed."""
-    return _from_text(text)
+    return valid_text(_from_text(text))
+
+
+def valid_text(text: str) -> str:
+    """The text with `?` for each lone surrogate."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def without_mention(text: str, bot_user_id: str) -> str:
@@ -63,7 +69,7 @@ def _typed(message: Mapping[str, Any]) -> str:
     plain = text if isinstance(text, str) else ""
     rich = [block for block in _mappings(message.get("blocks")) if block.get("type") == "rich_text"]
     parts = (part for block in rich for part in _parts(block.get("elements"), plain, DEEPEST))
-    return "".join(_lines(parts)) or _from_text(plain)
+    return valid_text("".join(_lines(parts)) or _from_text(plain))
 
 
 # -- rich text ---------------------------------------------------------------------------------------------------------

@@ -52,9 +52,10 @@ class Ran:
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """Nobody needs to decide any more, and why: a stop, a deny, the end of the run."""
+    """Nobody needs to decide any more, and why: a stop, a deny, the end of the run. by: who stopped the run, or ""."""
 
     why: str
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True)

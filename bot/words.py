@@ -40,6 +40,13 @@ SLOW_FORM: Final = "Slack is slow just now, and I am still at it. The card in th
 SLOW_COMMAND: Final = "Slack is slow just now, and I am still at it."
 FAILED: Final = "That did not work, and nothing was decided. Please try again."
 
+
+def not_shown(why: str, *, waits: bool) -> str:
+    """Slack refuses a message of the thread, for this reason. waits: it is a card that somebody has to decide."""
+    card = "A card that waits for a decision" if waits else "A message of mine"
+    return f"{card} cannot be shown in its thread. {escape(why)}. I keep trying; `!status` there tries at once."
+
+
 # -- refusals of people and places -------------------------------------------------------------------------------------
 
 UNREADABLE_PERSON: Final = "I could not find out who you are in Slack, so I may not act for you. Please try again."

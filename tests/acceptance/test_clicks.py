@@ -249,3 +249,28 @@ async def test_a_decision_that_cannot_be_stored_leaves_the_buttons_and_says_so(t
         await desk.click(card, "approve")
         await desk.answer(ts, "done")
         assert len(change.runs) == 1
+
+
+async def test_a_word_about_a_task_that_is_over_is_told_so(tmp_path: Path) -> None:
+    async with Desk(tmp_path, ScriptedModel(call("change", a=1), "done"), [RecordingTool("change")]) as desk:
+        ts = await desk.ask("change it")
+        card = await desk.card(ts)
+        await desk.click(card, "approve")
+        await desk.answer(ts, "done")
+
+        await desk.say(f"!approve {card['text'].rpartition('#')[2][:6]}", thread=ts)
+        await desk.say("!approve 000000", thread=ts)
+
+        await desk.told(people.ADA, words.LATE)
+        await desk.told(people.ADA, words.UNKNOWN)
+
+
+async def test_a_card_that_a_stop_closed_names_who_stopped_as_a_person(tmp_path: Path) -> None:
+    async with Desk(tmp_path, ScriptedModel(call("change", a=1), "done"), [RecordingTool("change")]) as desk:
+        ts = await desk.ask("change it")
+        await desk.card(ts)
+        await desk.say("!stop", thread=ts)
+
+        closed = await desk.card(ts, showing="stopped the run")
+        assert f"<@{people.ADA}> stopped the run" in reading(closed)
+        assert people.ADA not in reading(closed).replace(f"<@{people.ADA}>", "")

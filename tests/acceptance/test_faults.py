@@ -296,3 +296,48 @@ async def test_what_was_over_before_its_card_could_be_posted_gets_none(tmp_path:
         await desk.passing(lambda _: not desk.bot.presenter._tasks)
         assert desk.cards(ts) == []
         assert change.runs == []
+
+
+async def test_a_card_that_slack_refuses_is_posted_once_slack_takes_it_and_who_asked_is_told(tmp_path: Path) -> None:
+    change = RecordingTool("change")
+    async with Desk(tmp_path, ScriptedModel(call("change", a=1), "done"), [change], clock=clock_of_today()) as desk:
+        desk.slack.fail("chat.postMessage", error="not_allowed_token_type", times=6)
+        ts = await desk.ask("change it", people.BEN)
+        told = await desk.told(people.BEN, "not_allowed_token_type")
+        await desk.settled()
+        assert desk.cards(ts) == []
+
+        card = (await desk.passing(lambda _: desk.cards(ts), seconds=60.0))[0]
+        await desk.click(card, "approve")
+
+        await desk.answer(ts, "done")
+        assert len(change.runs) == 1
+        assert "waits for a decision" in told
+        assert len(desk.notices(people.BEN)) == 1
+
+
+async def test_who_asks_how_things_stand_has_a_refused_card_posted_at_once(tmp_path: Path) -> None:
+    async with Desk(
+        tmp_path, ScriptedModel(call("change", a=1), "done"), [RecordingTool("change")], clock=clock_of_today()
+    ) as desk:
+        desk.slack.fail("chat.postMessage", error="not_allowed_token_type")
+        ts = await desk.ask("change it")
+        await desk.told(people.ADA, "not_allowed_token_type")
+        await desk.settled()
+
+        await desk.say("!status", thread=ts)
+
+        await desk.card(ts)
+
+
+async def test_what_slack_refuses_is_tried_ever_more_seldom(tmp_path: Path) -> None:
+    async with Desk(
+        tmp_path, ScriptedModel(call("change", a=1), "done"), [RecordingTool("change")], clock=clock_of_today()
+    ) as desk:
+        desk.slack.fail("chat.postMessage", error="restricted_action", times=999)
+        await desk.ask("change it")
+        await desk.told(people.ADA, "restricted_action")
+        began = desk.clock.now()
+        await desk.passing(lambda _: desk.calls("chat.postMessage") > 5, seconds=10.0)
+
+        assert desk.clock.now() - began > 60.0

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from bot import words
 from bot.local import people
 from harness_core.testing import RecordingTool, ScriptedModel, call
 from tests.acceptance.desk import Desk
@@ -53,6 +54,11 @@ async def test_removed_from_its_channel_it_says_so_and_goes_on_once_it_is_back(
 
         assert len(tool.runs) == 1
         assert "/invite" in caplog.text
+        direct = await desk.slack.wait_for(lambda _: desk.slack.messages(people.direct_id(people.ADA)))
+        assert "/invite" in direct[0]["text"]
+        assert f"<#{people.GENERAL}>" in direct[0]["text"]
+        await desk.click(card, "reject")
+        await desk.slack.wait_for(lambda _: words.LATE in desk.slack.messages(people.direct_id(people.ADA))[-1]["text"])
         await desk.slack.join(people.BOT_USER, people.GENERAL)
         await desk.say("are you back?", thread=ts)
         await desk.answer(ts, "It is done.")

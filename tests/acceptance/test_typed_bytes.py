@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from bot.local import people
+from harness_core.events import Prompted
 from harness_core.models.practice import PracticeModel
 from harness_core.ports import ModelRequest
 from harness_core.testing import RecordingTool, ScriptedModel, call
@@ -187,3 +188,15 @@ async def test_markup_in_arguments_and_names_is_inert(tmp_path: Path, text: str)
             found = list(elements(message["blocks"]))
             assert not {e.get("type") for e in found} & {"broadcast", "user"}
             assert not [e for e in found if e.get("type") == "link" and "text" in e]  # none that hides its host
+
+
+async def test_a_message_with_half_a_character_is_taken_without_it_and_without_a_line_in_the_log(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with Desk(tmp_path, ScriptedModel("one", "two"), []) as desk:
+        ts = await desk.ask("x \ud800 password=hunter2xyz9")
+        await desk.answer(ts, "one")
+
+        [prompt] = await desk.facts(ts, Prompted)
+        assert prompt.text == "x ? password=hunter2xyz9"
+        assert "hunter2xyz9" not in caplog.text
