@@ -231,6 +231,14 @@ def date(what: Given) -> None:
         raise Refused("TZ can name a file")
 
 
+_COLUMN: Final = re.compile(
+    r"(?:pid|ppid|pgid|pgrp|sid|sess|tid|lwp|nlwp|thcount|user|uid|ruser|ruid|euser|euid|group|gid|comm|ucmd|ucomm|fname"
+    r"|cmd|args|command|%cpu|pcpu|cpu|c|cp|%mem|pmem|rss|rssize|rsz|vsz|vsize|size|sz|etime|etimes|time|cputime|bsdtime"
+    r"|start|start_time|stime|lstart|bsdstart|stat|state|s|tty|tt|tname|ni|nice|pri|priority|cls|class|psr|wchan)"
+    r"(?::\d+)?(?:=\w*)?"
+)
+
+
 def ps(words: Sequence[Word]) -> Paths:
     """All BSD letters or all dash options; the BSD letter e would show environments."""
     texts = [word.text for word in words]
@@ -245,6 +253,8 @@ def ps(words: Sequence[Word]) -> Paths:
         if texts[at] in ("-o", "-eo", "-p", "-u", "-C", "--ppid") and at + 1 < len(texts):
             if not re.fullmatch(r"[\w%,.=+:-]+", texts[at + 1]):
                 raise Refused("an option of ps is not plain")
+            if texts[at].endswith("o") and not all(_COLUMN.fullmatch(column) for column in texts[at + 1].split(",")):
+                raise Refused(f"a column of `{texts[at + 1]}` may show environments")
             at += 2
         elif texts[at] == "-aux" or re.fullmatch(
             r"-[eAfFlLHjyw]+|--sort=[\w,+%-]+|--no-headers?|--forest|--headers?", texts[at]
@@ -255,6 +265,12 @@ def ps(words: Sequence[Word]) -> Paths:
     if "-aux" in texts and len(texts) > 1:
         raise Refused("options of two kinds of ps are mixed")
     return []
+
+
+def diff(what: Given) -> None:
+    """Inside folders it follows symlinks, unless told not to or to say no more than which files differ."""
+    if what.has("-r", "--recursive") and not what.has("-q", "--brief", "--no-dereference"):
+        raise Refused("diff -r follows symlinks inside the folders; with --no-dereference it does not")
 
 
 def command(words: Sequence[Word]) -> Paths:

@@ -107,24 +107,26 @@ def _secret_name(name: str) -> bool:
     return not (dot and stem and ending in _SOURCES and not name.startswith(".env"))
 
 
-def may_reach_secret(pattern: str) -> bool:
-    """Whether a glob could match the name of a secret, at any of its segments. `*` does not match a leading dot."""
+def may_reach_secret(pattern: str, *, dots: bool = False) -> bool:
+    """Whether a glob could match the name of a secret, at any of its segments. dots: `*` matches a leading dot too."""
     segments = [segment for segment in pattern.casefold().split("/") if segment not in ("", ".")]
-    return any(_matches(segment, _SAMPLES) for segment in segments) or secret(re.sub(r"\[(.)\]", r"\1", pattern))
+    return any(_matches(segment, _SAMPLES, dots=dots) for segment in segments) or secret(
+        re.sub(r"\[(.)\]", r"\1", pattern)
+    )
 
 
 def aims_at_secret(pattern: str) -> bool:
-    """Whether a glob over many files is about secrets: it matches some, and nothing ordinary."""
+    """Whether a glob of a program over many files is about secrets: it matches some, and nothing ordinary."""
     last = pattern.casefold().rstrip("/").rpartition("/")[2]
     if secret(pattern):
         return True
-    return may_reach_secret(pattern) and not _matches(last, _ORDINARY)
+    return may_reach_secret(pattern, dots=True) and not _matches(last, _ORDINARY)
 
 
-def _matches(segment: str, names: frozenset[str]) -> bool:
+def _matches(segment: str, names: frozenset[str], *, dots: bool = False) -> bool:
     if not re.search(r"[*?\[]", segment):
         return False
-    hidden = re.match(r"\.|\[[.]", segment)
+    hidden = dots or re.match(r"\.|\[[.]", segment)
     loose = _without_sets(segment)
     return any(fnmatch.fnmatchcase(name, loose) and (hidden or not name.startswith(".")) for name in names)
 

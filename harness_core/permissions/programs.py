@@ -29,6 +29,19 @@ _FD: Final = program(
     names=True,
 )
 
+_GREP: Final = program(
+    "EFGPHhIiLlnoqrsTUVvwxyzZabce:A:B:C:m:",
+    "extended-regexp fixed-strings basic-regexp perl-regexp regexp: ignore-case no-ignore-case invert-match "
+    "word-regexp line-regexp count color:: colour:: files-without-match files-with-matches max-count: "
+    "only-matching quiet silent no-messages byte-offset with-filename no-filename line-number initial-tab null "
+    "after-context: before-context: context: text binary-files: exclude: exclude-dir: include: recursive "
+    "line-buffered null-data label: group-separator: no-group-separator" + _HELP,
+    "pattern",
+    glob=True,
+    digits=True,
+    patterns="-e --regexp",
+)
+
 PROGRAMS: Final[Mapping[str, Program]] = {
     # folders and what is known of files
     "ls": program(
@@ -41,7 +54,8 @@ PROGRAMS: Final[Mapping[str, Program]] = {
         names=True,
     ),
     "stat": program("fLtc:", "format: printf: file-system dereference terse cached:" + _HELP, glob=True, names=True),
-    "file": program("bikhN0", "brief mime mime-type mime-encoding keep-going no-dereference no-pad print0" + _HELP),
+    "file": program("bikhN0", "brief mime mime-type mime-encoding keep-going no-dereference no-pad print0" + _HELP,
+                    names=True),
     "du": program(
         "0abcd:hHkmsSxt:",
         "all apparent-size bytes total max-depth: human-readable si summarize separate-dirs one-file-system null "
@@ -96,15 +110,7 @@ PROGRAMS: Final[Mapping[str, Program]] = {
     "cksum": program("a:", "algorithm: untagged tag raw zero" + _HELP, glob=True),
     "sum": program("rs", "sysv" + _HELP, glob=True),
     # search
-    "grep": program(
-        "EFGPHhIiLlnoqrsTUVvwxyzZabce:A:B:C:m:",
-        "extended-regexp fixed-strings basic-regexp perl-regexp regexp: ignore-case no-ignore-case invert-match "
-        "word-regexp line-regexp count color:: colour:: files-without-match files-with-matches max-count: "
-        "only-matching quiet silent no-messages byte-offset with-filename no-filename line-number initial-tab null "
-        "after-context: before-context: context: text binary-files: exclude: exclude-dir: include: recursive "
-        "line-buffered null-data label: group-separator: no-group-separator" + _HELP,
-        "pattern", glob=True, digits=True, patterns="-e --regexp",
-    ),
+    "grep": _GREP, "egrep": _GREP, "fgrep": _GREP,
     "rg": program(
         "acFHiIlnNoPpqSsUuvVwx0he:A:B:C:g:m:t:T:M:r:j:d:E:",
         "text count count-matches fixed-strings with-filename no-filename ignore-case smart-case case-sensitive "
@@ -143,7 +149,7 @@ PROGRAMS: Final[Mapping[str, Program]] = {
         "suppress-common-lines ignore-case ignore-file-name-case ignore-tab-expansion ignore-trailing-space "
         "ignore-space-change ignore-all-space ignore-blank-lines ignore-matching-lines: text strip-trailing-cr "
         "new-file unidirectional-new-file label: show-c-function show-function-line: minimal speed-large-files color:: "
-        "exclude: no-dereference expand-tabs initial-tab tabsize: rcs normal ed" + _HELP, glob=True,
+        "exclude: no-dereference expand-tabs initial-tab tabsize: rcs normal ed" + _HELP, glob=True, check=checks.diff,
     ),
     "cmp": program("bln:si:", "print-bytes verbose bytes: quiet silent ignore-initial:" + _HELP, most=4),
     "paste": program("d:sz", "delimiters: serial zero-terminated" + _HELP, glob=True),
@@ -209,7 +215,7 @@ OWN: Final[Mapping[str, Callable[[Sequence[Word]], list[Word]]]] = {
 EXACT: Final = frozenset(
     [(name, "--version") for name in listed(
         "python python3 node npm gcc g++ cc clang clang++ curl wget docker make cmake pip pip3 bash git ruby perl "
-        "java javac ls cat grep sed awk gawk find tar sort rg fd jq yq tree aws gh psql sqlite3 rsync vim less zip"
+        "java javac ls cat grep sed awk gawk find tar sort rg fd jq yq tree aws gh psql sqlite3 rsync vim less zip env"
     )]
     + [("python", "-V"), ("python3", "-V"), ("node", "-v"), ("npm", "-v"), ("java", "-version"), ("perl", "-v"),
        ("ruby", "-v"), ("openssl", "version"), ("pip", "list"), ("pip3", "list"), ("locale",), ("who",)]

@@ -12,10 +12,13 @@ from harness_core.permissions.flags import Given, Program, Refused, given
 from harness_core.permissions.paths import World, absolute, aims_at_secret, may_reach_secret, secret, within
 from harness_core.permissions.programs import ALLOW_NEGATION, ALLOW_OUTSIDE_READS, EXACT, OWN, known
 from harness_core.permissions.shell import Command, Reading, Redirect, read
-from harness_core.permissions.words import Word, quoted
+from harness_core.permissions.words import Word, literal, quoted
 
 # Options whose value chooses, among many files, those that are read.
 _CHOOSING: Final = frozenset({"--include", "-g", "--glob", "--iglob"})
+# Programs that read what a folder holds that they are given; the others take files, or do not follow its symlinks.
+_OPENING: Final = frozenset({"diff"})
+_PATHSPEC: Final = re.compile(r":\((?:(?:top|icase|literal|glob|exclude)(?:,(?!\))|(?=\))))*\)", re.I)
 _NAME: Final = re.compile(r"[a-z][a-z0-9_.+-]*|\[|:")
 
 
@@ -137,6 +140,10 @@ def needs(reading: Reading, world: World) -> Needs:
             for folder in places:
                 if word.glob:
                     globs[(folder, word.pattern)] = None
+                if part.words[0].text in _OPENING and not word.text.startswith("-"):
+                    globs |= dict.fromkeys(
+                        (folder, f"{word.pattern or literal(word.text)}/{held}") for held in ("*", ".*")
+                    )
                 for text in pieces(word.text) if options else (word.text, *pieces(word.text)):
                     path = absolute(text, folder)
                     if text and within(path, world.workspace) and not secret(path[len(world.workspace) :]):
@@ -168,6 +175,7 @@ def look(part: Command, places: Sequence[str], world: World, *, first: bool = Tr
         raise Refused("it is negated")
     if not _NAME.fullmatch(name):
         raise Refused("the program is not one of those that are known")
+    _inside((word for word in words if word.glob), places, world)
     if name == "cd":
         return _cd(words, world, first=first, only=only)
     if part.argv in EXACT:
@@ -254,6 +262,11 @@ def _git(what: Program, words: Sequence[Word], places: Sequence[str], world: Wor
 def _pathspec(word: Word, places: Sequence[str], world: World) -> None:
     """A revision, a path, `REV:path` or a pathspec with magic."""
     spec = word.text.rpartition(":")[2] if ":" in word.text else ""
+    if word.text.startswith(":("):
+        magic = _PATHSPEC.match(word.text)
+        if magic is None:
+            raise Refused(f"the magic of the pathspec {word.text} is not known to be harmless")
+        spec = word.text[magic.end() :]
     for text in (word.text, spec.lstrip("/!^")):
         if text:
             _path(Word(text, glob=word.glob, pattern=word.pattern), places, world, names=True)
@@ -271,7 +284,9 @@ def _paths(words: Iterable[Word], places: Sequence[str], world: World, *, names:
 
 def _inside(words: Iterable[Word], places: Sequence[str], world: World) -> None:
     for word in words:
-        if any(not within(absolute(word.text, folder), world.workspace) for folder in places):
+        if not ALLOW_OUTSIDE_READS and any(
+            not within(absolute(word.text, folder), world.workspace) for folder in places
+        ):
             raise Refused(f"the path {word.text} lies outside the workspace")
 
 

@@ -128,7 +128,7 @@ class _Scanner:
 
     def _literal(self, text: str) -> None:
         self.out.append(text)
-        self.pattern.append(_escaped(text))
+        self.pattern.append(literal(text))
 
     def _globbing(self, char: str) -> None:
         self.glob = True
@@ -187,7 +187,7 @@ def quoted(text: str, most: int = 60) -> str:
     return f"`{line if len(line) <= most else line[: most - 1] + '…'}`"
 
 
-def _escaped(text: str) -> str:
+def literal(text: str) -> str:
     return _SPECIAL.sub(r"[\1]", text) if _SPECIAL.search(text) else text
 
 

@@ -128,6 +128,20 @@ def test_a_symlink_behind_a_glob_counts() -> None:
     assert judged(parse_case('{"command":"cat z*","fs":{"symlinks":{"/ws/alink":"/etc/passwd"}}}')).effect == "allow"
 
 
+def test_a_symlink_in_a_folder_that_diff_opens_counts() -> None:
+    fs = '"fs":{"symlinks":{"/ws/da/x":"/etc/passwd","/ws/dc/.x":"/etc/passwd","/ws/[d]/x":"/etc/passwd"}}'
+    for command in (
+        "diff da db",
+        "diff db da/",
+        "diff -q db d?",
+        "diff db dc",
+        "diff db '[d]'",
+        "cd da && diff . ../db",
+    ):
+        assert judged(parse_case(f'{{"command":"{command}",{fs}}}')).effect == "ask", command
+    assert judged(parse_case(f'{{"command":"diff db/y de/y",{fs}}}')).effect == "allow"
+
+
 def test_a_symlink_that_looks_like_an_option_counts() -> None:
     row = '{"command":"cat -- -n","fs":{"symlinks":{"/ws/-n":"/etc/passwd"}}}'
     assert judged(parse_case(row)).effect == "ask"
