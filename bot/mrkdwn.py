@@ -3,6 +3,9 @@
 Everything is escaped before anything is formatted, so nothing the model writes can broadcast, hide a link's host, or
 mention anybody but those who take part; e-mail addresses, `@scope/names` and addresses stay as they are. mrkdwn has no
 escape for `*`, `_` and `~`: at worst a word is bold that should not be.
+
+Secrets are masked in the text as people will read it, without the marks that stand in it; a paragraph that holds one
+loses its styles.
 """
 
 from __future__ import annotations
@@ -19,13 +22,21 @@ from markdown_it.token import Token
 
 from bot import limits
 from bot.limits import escape
-from harness_core.masking import mask
+from harness_core.masking import mask, masked
 
 DEEPEST: Final = 60  # nested quotes and lists that are read: the parser recurses
 
 _STYLES: Final = {"strong": "*", "em": "_", "s": "~"}
 _ADDRESS: Final = re.compile(r"//[^\s<>\"`|\\^{}\[\]]*[^\s<>\"`|\\^{}\[\]*_~.,;:!?()]")
-_HIDDEN: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f\u200b\u202a-\u202e\u2066-\u2069\ufeff]")
+_HIDDEN: Final = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]"
+)
+_JOINERS: Final = re.compile(
+    "[\u034f\u200c\u200d\ufe00-\ufe0f\U000e0000-\U000e0fff]"
+)  # at home in emoji and in writing
+_LABEL_LINE: Final = re.compile(r":[ \t]*\n(?=\S+[ \t]*(?:\n|\Z))")  # what it names stands alone in the next line
+_NAMES: Final = re.compile(r"(?i)pass|secret|token|key|cred|auth|pwd")  # spares masking each cell of a long table
+_CELL: Final = re.compile(r"(?<=\|)([^|\n]*)\|([^|\n]*)(?=\|)")  # of a table that is none to Markdown
 # What may never be parted: a link or a date, and an entity.
 _ATOM: Final = re.compile(r"<[^<>\n]*>|&(?:amp|lt|gt);|.", re.DOTALL)
 _UNSAFE: Final = re.compile(r"[\s|<>\\]")  # in an address: ends the link, or is read differently by browsers
@@ -56,10 +67,11 @@ def to_messages(
     A fence that does not fit is closed and opened again. prefix: ours, in front of the first message, not escaped.
     people: ids that are shown as the person's name, which mentions them; give those who take part, nobody else.
     """
-    safe = _HIDDEN.sub("", mask(text.replace("\r\n", "\n"))).strip("\n")
-    parts = [_named(part, people) for part in _parts(_MARKDOWN.parse(safe)) if part.text.strip()]
+    safe = mask(_HIDDEN.sub("", text.replace("\r\n", "\n"))).strip("\n")
+    drawn = _unlabelled([part for part in _parts(_MARKDOWN.parse(safe)) if part.text.strip()])
+    parts = [_named(part, people) for part in drawn]
     if not parts and safe.strip():  # nested too deeply, or marks alone: better as it is than not at all
-        parts = [_Part(escape(safe))]
+        parts = [_Part(escape(_masked(safe)))]
     return _packed(parts, prefix, most)
 
 
@@ -79,11 +91,16 @@ def to_plain(text: str) -> str:
 
 
 def _plainly(children: Sequence[Token]) -> Iterator[str]:
+    return _read(children, code="“{}”")
+
+
+def _read(children: Sequence[Token], code: str = "{}") -> Iterator[str]:
+    """A line as it reads without marks. code: how code is written."""
     links: list[str] = []
     for child in children:
         match child.type:
             case "code_inline":
-                yield f"“{child.content}”"
+                yield code.format(child.content)
             case "softbreak" | "hardbreak":
                 yield "\n"
             case "image":
@@ -104,6 +121,36 @@ def _named(part: _Part, people: Set[str]) -> _Part:
         return f"<@{who}>" if who in people else found[0]
 
     return part if part.fenced or not people else replace(part, text=_ID.sub(name, part.text))
+
+
+# -- secrets -----------------------------------------------------------------------------------------------------------
+
+
+def _masked(text: str) -> str:
+    """A text without marks, as people will read it, masked."""
+    read = _CELL.sub(lambda found: f"{found[1]}|{_beside(found[1], found[2])}", _JOINERS.sub("", text))
+    read = _LABEL_LINE.sub(": ", read)
+    safe = mask(read)
+    return text if safe == _LABEL_LINE.sub(": ", _JOINERS.sub("", text)) else safe
+
+
+def _beside(label: str, value: str, *, last: bool = False) -> str:
+    """A cell as it may be seen beside the one that names it. last: nothing of this line follows."""
+    if not _NAMES.search(label):
+        return value
+    named = f"{label.strip().rstrip(':')}: "
+    line, end = named + value.strip(), "" if last else " …"
+    return value if (safe := mask(line + end)) == line + end else safe.removeprefix(named).removesuffix(end)
+
+
+def _unlabelled(parts: Sequence[_Part]) -> Iterator[_Part]:
+    """The parts, masked where one ends with a secret's name and the next is one word."""
+    before = ""
+    for part in parts:
+        word = part.text.strip("`*_ \n")
+        alone = before.endswith(":") and not re.search(r"\s", word)
+        yield replace(part, text=_beside(before, word, last=True)) if alone and masked(f"{before} {word}") else part
+        before = part.text.rpartition("\n")[2].strip("`*_ ")
 
 
 # -- from Markdown -----------------------------------------------------------------------------------------------------
@@ -167,14 +214,14 @@ def _parts(tokens: Sequence[Token]) -> Iterator[_Part]:
                 yield _Part(_table(rows), fenced=True, close=True)
                 rows = []
             case "inline" if rows:
-                rows[-1].append(_bare(token))
+                rows[-1].append(_masked(_bare(token)))
             case "inline":
                 heading = tokens[place - 1].type == "heading_open"
                 text = _placed(_heading(token) if heading else _inline(token), lists, mark, quotes)
                 yield _Part(text, close=items > 0)
                 mark, items = "", items + bool(lists)
             case "fence" | "code_block":
-                yield _Part(_code(token.content.rstrip("\n")), fenced=True, close=True)
+                yield _Part(_code(_masked(token.content.rstrip("\n"))), fenced=True, close=True)
                 mark = ""
             case "hr":
                 yield _Part("───")
@@ -190,12 +237,15 @@ def _placed(text: str, lists: Sequence[object], mark: str, quotes: int) -> str:
 
 
 def _heading(token: Token) -> str:
-    text = _bare(token)
+    text = escape(_masked(_bare(token)))
     return text if "*" in text or not text else f"*{text}*"
 
 
 def _inline(token: Token) -> str:
     children, written, links = token.children or [], list[str](), list[tuple[str, int]]()
+    read = "".join(_read(children))
+    if (safe := _masked(read)) != read:
+        return escape(safe)
     for place, child in enumerate(children):
         style, _, end = child.type.rpartition("_")
         if style in _STYLES:
@@ -247,14 +297,15 @@ def _link(url: str, label: str) -> str:
 
 
 def _bare(token: Token) -> str:
-    """The text of a line without styles, for where Slack shows none."""
+    """The text of a line without styles, for where Slack shows none. Not escaped."""
     words = []
     for child in token.children or []:
-        words.append(" " if child.type in ("softbreak", "hardbreak") else escape(child.content))
+        words.append(" " if child.type in ("softbreak", "hardbreak") else child.content)
     return "".join(words).strip()
 
 
-def _table(rows: Sequence[Sequence[str]]) -> str:
+def _table(said: Sequence[Sequence[str]]) -> str:
+    rows = [[escape(_cell(said, r, c)) for c in range(len(row))] for r, row in enumerate(said)]
     columns = max((len(row) for row in rows), default=0)
     widths = [max((_width(row[c]) for row in rows if c < len(row)), default=0) for c in range(columns)]
     lines = []
@@ -264,6 +315,13 @@ def _table(rows: Sequence[Sequence[str]]) -> str:
     if len(lines) > 1:
         lines.insert(1, "-+-".join("-" * width for width in widths))
     return "\n".join(lines).replace(_FENCE, "'''")
+
+
+def _cell(rows: Sequence[Sequence[str]], r: int, c: int) -> str:
+    """A cell, masked if the one before it, or its column's head, is the name of a secret."""
+    row, head = rows[r], rows[0]
+    text = _beside(row[c - 1], row[c], last=r > 0 and c + 1 == len(row)) if c else row[c]
+    return _beside(head[c], text) if r and c < len(head) else text
 
 
 def _width(cell: str) -> int:

@@ -102,7 +102,7 @@ _BARE_REST: Final = re.compile(r"[^\s\"'`$(){}\[\]<>,;&|\\]*+")
 
 _REFERENCE: Final = ("$", "`", "{", "<", "%(")  # how a value begins that only names where the secret is
 _NO_SECRET: Final = re.compile(
-    r"(?i)(?:none|null|nil|true|false|undefined|str|string|bytes|int|bool|text|any|optional|required"
+    r"(?i)(?:[\W_]+|none|null|nil|true|false|undefined|str|string|bytes|int|bool|text|any|optional|required"
     r"|(?:self|this|os|process|settings|config|cfg|env|args|options|request|ctx|context|app)\.[\w.]+)",
     re.ASCII,
 )

@@ -77,6 +77,53 @@ def test_characters_that_reorder_text_are_dropped():
     assert to_messages("[gpj.exe\u202e](https://x.io)") == ["<https://x.io|gpj.exe> (x.io)"]
 
 
+@pytest.mark.parametrize(
+    ("markdown", "secret"),
+    [
+        ("**Password:** hunter2xyz9", "hunter2xyz9"),
+        ("the **Password**: `hunter2xyz9` and more", "hunter2xyz9"),
+        ("`token`: abcdef123456", "abcdef123456"),
+        ("# Password: **hunter2xyz9**", "hunter2xyz9"),
+        ("- **api_key** = _abcdef123456_", "abcdef123456"),
+        ("xo**xb**-123456789012abc", "123456789012abc"),
+        ("xoxb\\-123456789012abc", "123456789012abc"),
+        ("xoxb&#45;123456789012abc", "123456789012abc"),
+        ("`xoxb-`123456789012abc", "123456789012abc"),
+        ("xo\u00adxb-123456789012abc", "123456789012abc"),
+        ("xo\u200dxb-123456789012abc", "123456789012abc"),
+        ("xoxb\u2060-123456789012abc", "123456789012abc"),
+        ("```\nxo\u200dxb-123456789012abc\n```", "123456789012abc"),
+        ("| name | value |\n|--|--|\n| password | hunter2xyz9 |", "hunter2xyz9"),
+        ("| **password** | `hunter2xyz9` |\n|--|--|\n| a | b |", "hunter2xyz9"),
+        ("| user | password |\n|--|--|\n| ann | hunter2xyz9 |", "hunter2xyz9"),
+        ("and | password | hunter2xyz9 | too", "hunter2xyz9"),
+        ("```\n| password | hunter2xyz9 |\n```", "hunter2xyz9"),
+        ("Password:\nhunter2xyz9", "hunter2xyz9"),
+        ("**Password:**\n\n`hunter2xyz9`", "hunter2xyz9"),
+        ("The password:\n```\nhunter2xyz9\n```", "hunter2xyz9"),
+    ],
+)
+def test_a_secret_is_masked_as_people_will_read_it_whatever_marks_stand_in_it(markdown: str, secret: str):
+    said = "".join(to_messages(markdown))
+
+    assert secret not in said
+    assert "•••" in said
+
+
+@pytest.mark.parametrize(
+    "markdown",
+    [
+        "| Token | Count |\n|--|--|\n| the | 12 |",
+        "| token | string | the token to use |\n|--|--|--|\n| secret | required | yes, please |",
+        "cat token | base64 | sh",
+        "The **token** is *new*: see `token.py`",
+        "The password:\n\nis required, see the docs.",
+    ],
+)
+def test_what_only_speaks_of_secrets_stays(markdown: str):
+    assert "•••" not in "".join(to_messages(markdown))
+
+
 def test_secrets_are_masked():
     assert "1234567890ABCDEF" not in "".join(to_messages("the token is xoxb-1234567890ABCDEF"))
 

@@ -49,6 +49,8 @@ HIDDEN = [
 
 SHOWN = [
     "the password is required",
+    "**Password:** and then\n",
+    "| token: | --- |",
     "Your token: the word itself means a sign.",
     "deploy --password is required",
     "token",
