@@ -69,7 +69,7 @@ async def check(settings: Settings, model: ChatModel) -> AsyncIterator[Line]:
     else:
         async for line in _slack(settings, settings.slack):
             yield line
-    yield await _model(model)
+    yield await answers(model)
 
 
 def folder(data: Path) -> Line:
@@ -175,7 +175,8 @@ def _greeted(hello: Mapping[str, Any]) -> Line:
     return Line("app token and socket")
 
 
-async def _model(model: ChatModel) -> Line:
+async def answers(model: ChatModel) -> Line:
+    """Whether the model says a word when it is asked for one."""
     if model.name == "practice":
         return Line("no HARNESS_MODEL: the practice model answers, which needs no network")
     deadline = Deadline(asyncio.get_running_loop().time() + MODEL)

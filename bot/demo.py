@@ -11,7 +11,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from bot.app import LocalBot
+from bot.app import LocalBot, model_of
+from bot.check import answers
 from bot.config import Settings
 from bot.local import LocalWorkspace, people
 
@@ -23,14 +24,21 @@ Message = Mapping[str, Any]
 
 
 async def play(settings: Settings, say: Callable[[str], None]) -> bool:
-    """Play it in a folder that is thrown away. True if the answer came, with what the command printed."""
+    """Play it in a folder that is thrown away. True if the answer came, with what the command printed. Raises
+    ConfigError for a model that cannot be asked.
+    """
+    if settings.model.name and (model := await answers(model_of(settings))).advice:
+        say(f"{model.what}: {model.advice}")
+        return False
     with TemporaryDirectory(prefix="harness-demo-") as folder:
         here = replace(settings, slack=None, data=Path(folder), workspace=None, local_port=0)
         async with LocalBot(here, in_memory=True) as local:
             try:
                 return await _played(local.workspace, say)
             except TimeoutError:
-                say(f"… nothing happened for {PATIENCE:.0f} s")
+                said = [m for m in local.workspace.messages(people.GENERAL) if m.get("bot_id")]
+                say(f"… for {PATIENCE:.0f} s nothing came that goes on with it. The bot said last:")
+                say(_plain(said[-1]["text"]) if said else "nothing")
                 return False
 
 
