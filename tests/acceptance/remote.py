@@ -46,7 +46,7 @@ class Elsewhere:
 
 
 needs_this_process = pytest.mark.skipif(
-    Elsewhere.from_env() is not None, reason="holds a call: only the workspace in this process can do it"
+    Elsewhere.from_env() is not None, reason="holds or watches calls: only the workspace in this process can do it"
 )
 
 

@@ -36,6 +36,7 @@ def killed(folder: Path, where: str) -> str:
     return done.stdout.strip()
 
 
+@needs_this_process  # elsewhere the server is not there to be watched
 def test_what_slack_would_refuse_is_noticed_in_the_process_that_is_killed(tmp_path: Path) -> None:
     with pytest.raises(AssertionError, match=r"chat\.postMessage: no_text"):
         killed(tmp_path, "refused")
