@@ -1,4 +1,4 @@
-"""python -m tests.bench [cycle|many|long|all]: what the harness costs beside its floor.  See README.md."""
+"""python -m tests.bench [cycle|many|long|compressed|all]: what the harness costs beside its floor.  See README.md."""
 
 from __future__ import annotations
 
@@ -114,14 +114,27 @@ async def many(folder: Path, makers: dict[str, Make]) -> None:
 
 async def long(folder: Path, makers: dict[str, Make]) -> None:
     for messages, repeats in LENGTHS.items():
-        template, all_times = folder / f"seed{messages}.db", {name: Times() for name in makers}
-        await seeded(template, "long", messages)
-        for i in range(-1, repeats):
-            for name, make in makers.items():
-                path = folder / "long.db"
-                fresh_copy(template, path)
-                await cycle(make, path, "long", Times() if i < 0 else all_times[name])
-        table(f"Approval cycle in a session of {messages:,} messages ({repeats} cycles)", times_rows(all_times))
+        await of_length(folder, makers, messages, repeats)
+
+
+async def compressed(folder: Path, makers: dict[str, Make]) -> None:
+    """A long session that was compressed, beside a short one that was not. The floor reads all of either."""
+    await of_length(folder, makers, 100, LENGTHS[100])
+    await of_length(folder, makers, 5_000, LENGTHS[100], compressed=True)
+
+
+async def of_length(
+    folder: Path, makers: dict[str, Make], messages: int, repeats: int, *, compressed: bool = False
+) -> None:
+    template, all_times = folder / f"seed{messages}.db", {name: Times() for name in makers}
+    await seeded(template, "long", messages, compressed=compressed)
+    for i in range(-1, repeats):
+        for name, make in makers.items():
+            path = folder / "long.db"
+            fresh_copy(template, path)
+            await cycle(make, path, "long", Times() if i < 0 else all_times[name])
+    what = "a compressed session" if compressed else "a session"
+    table(f"Approval cycle in {what} of {messages:,} messages ({repeats} cycles)", times_rows(all_times))
 
 
 def fresh_copy(template: Path, path: Path) -> None:
@@ -161,7 +174,7 @@ def table(title: str, rows: Sequence[Sequence[str]]) -> None:
         print("| " + " | ".join(row) + " |")
 
 
-WORKLOADS = {"cycle": cycles, "many": many, "long": long}
+WORKLOADS = {"cycle": cycles, "many": many, "long": long, "compressed": compressed}
 
 
 async def main(names: Sequence[str]) -> None:

@@ -8,16 +8,18 @@ from pathlib import Path
 from typing import Any, Final
 
 from harness_core.engine import HarnessEngine
-from harness_core.events import Event, Prompted, ReasonEnd, RunEnd, RunStart
+from harness_core.events import ContextCompressed, Event, Prompted, ReasonEnd, RunEnd, RunStart
 from harness_core.handle import HITL
 from harness_core.interceptors.hitl import HITLInterceptor
 from harness_core.ports import ModelReply, ModelRequest, ProposedCall
+from harness_core.session import Folder
 from harness_core.store.sqlite import SQLiteStore
 from harness_core.tools.spec import tool
 from harness_core.types import Deadline
 
 PROMPT = "Please look the record up and then send the money to its owner."
 UNCOMPRESSED: dict[str, Any] = {"compression_max_messages": 1_000_000, "context_length": 1_000_000_000}
+KEPT = 15  # messages, as by default
 SEED_TEXT = "lorem ipsum " * 33  # about 400 characters a message
 
 
@@ -99,10 +101,21 @@ def history(messages: int) -> Sequence[Event]:
     return facts
 
 
-async def seeded(path: Path, session_id: str, messages: int) -> None:
-    """Write a file that holds one session of so many messages, at rest."""
+def compression(facts: Sequence[Event]) -> Event:
+    """What stands for all but the newest of these messages."""
+    folder = Folder()
+    for fact in facts:
+        folder.add(fact)
+    messages = folder.trace().messages
+    return ContextCompressed(len(messages) - KEPT, messages[-KEPT:], folder.ledger())
+
+
+async def seeded(path: Path, session_id: str, messages: int, *, compressed: bool = False) -> None:
+    """Write a file that holds one session of so many messages, at rest. compressed: of late, to a few."""
     store = SQLiteStore(path)
     facts = history(messages)
+    if compressed:
+        facts = [*facts, compression(facts)]
     await store.append(session_id, facts)
     async with store.lease(session_id) as lease:
         assert lease is not None
