@@ -17,6 +17,7 @@ from harness_core.events import Event, HITLPending, Prompted, ReasonEnd, RunEnd,
 from harness_core.handle import HITL, AgentSession
 from harness_core.hitl import HITLDecision
 from harness_core.interceptors.hitl import HITLInterceptor
+from harness_core.interceptors.stop_loop import StopLoopInterceptor
 from harness_core.ports import ModelReply, ModelRequest, ProposedCall
 from harness_core.store.sqlite import SQLiteStore
 from harness_core.tools.spec import tool
@@ -76,6 +77,7 @@ class Adapter:
             hitl_enabled=True,
             **UNCOMPRESSED,
             max_steps=STEPS,
+            stop_loop_interceptor=StopLoopInterceptor(often=None),  # the script calls one tool dozens of times
         )
         return self  # not started: start() looks for runs that other processes left behind, which no peer does
 
