@@ -21,7 +21,7 @@ from bot.approvers import Access
 from bot.chronicle import Chronicle
 from bot.config import Settings, SlackSettings
 from bot.facts import CODEC
-from bot.folders import keep_apart, kept_files, private
+from bot.folders import keep_apart, kept_files, not_emptied, private
 from bot.foresight import Foresight
 from bot.ids import Identity
 from bot.inbox import Inbox
@@ -95,6 +95,7 @@ class Bot:
         self.settings, self.slack = settings, slack
         keep_apart(settings, settings.policy or default_path())
         private(settings.data)
+        not_emptied(settings.data / DATABASE, settings.data / "workspaces")
         self.clock: Clock = parts.clock or SystemClock()
         self._own_store = parts.store is None
         self.store: SessionStore = parts.store or SQLiteStore(settings.data / DATABASE, codec=CODEC)
@@ -283,6 +284,8 @@ class LocalBot:
     def __init__(self, settings: Settings, parts: Parts = Parts(), *, in_memory: bool = False) -> None:
         self.settings = settings
         path = ":memory:" if in_memory else settings.data / LOCAL_DATABASE
+        not_emptied(settings.data / DATABASE, settings.data / LOCAL_DATABASE)
+        not_emptied(settings.data / LOCAL_DATABASE, settings.data / DATABASE)
         self.workspace = LocalWorkspace(path, port=settings.local_port)
         self._parts = parts
 

@@ -10,7 +10,7 @@ from typing import Final
 import bot
 import harness_core
 from bot.config import Settings
-from harness_core.errors import ConfigError
+from harness_core.errors import ConfigError, StoreError
 
 OWNER_ONLY: Final = 0o700
 # What the bot runs: its own two packages, wherever they were installed from, and the libraries beside them.
@@ -22,6 +22,20 @@ def private(folder: Path) -> Path:
     """Make a folder that only its owner may enter, if it is not there. Raises OSError."""
     folder.mkdir(mode=OWNER_ONLY, parents=True, exist_ok=True)
     return folder
+
+
+def not_emptied(database: Path, *others: Path) -> None:
+    """Raise StoreError if the database is an empty file though something beside it shows that it was used: SQLite would
+    begin it anew without a word. others: what shows it, files with anything in them or folders.
+    """
+    if not database.is_file() or database.stat().st_size:
+        return
+    for other in (*others, database.with_name(f"{database.name}-wal")):
+        if any(other.iterdir()) if other.is_dir() else other.is_file() and other.stat().st_size:
+            raise StoreError(
+                f"{database} is empty, though {other.name} beside it shows that it was used. It was left as it is: "
+                "restore it from a backup; without one, remove it, and the bot begins anew."
+            )
 
 
 def keep_apart(settings: Settings, policy: Path | None) -> None:

@@ -29,6 +29,47 @@ def test_a_damaged_file_is_told_and_kept(tmp_path: Path, capsys: pytest.CaptureF
     assert (tmp_path / name).read_bytes() == NOISE
 
 
+@pytest.mark.parametrize(
+    ("name", "beside"),
+    [
+        ("harness.db", "local.db"),
+        ("harness.db", "harness.db-wal"),
+        ("harness.db", "workspaces/slack-T1-C1-1/a.txt"),
+        ("local.db", "harness.db"),
+    ],
+)
+def test_an_empty_file_where_much_was_is_told_and_kept_instead_of_begun_anew(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, beside: str
+) -> None:
+    (tmp_path / name).touch()
+    (tmp_path / beside).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / beside).write_bytes(NOISE)
+
+    code = main([], {"HARNESS_DATA": str(tmp_path), "HARNESS_LOCAL_PORT": "0"})
+
+    said = capsys.readouterr().err
+    assert code == 1
+    assert f"{name} is empty" in said
+    assert "restore it from a backup" in said
+    assert (tmp_path / name).read_bytes() == b""
+    assert (tmp_path / beside).read_bytes() == NOISE
+
+
+def test_check_tells_of_an_empty_record_where_much_was(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "harness.db").touch()
+    (tmp_path / "local.db").write_bytes(NOISE)
+
+    assert main(["check"], {"HARNESS_DATA": str(tmp_path)}) != 0
+    assert "harness.db is empty" in capsys.readouterr().out
+
+
+async def test_an_empty_file_in_a_new_folder_is_begun(tmp_path: Path) -> None:
+    (tmp_path / "harness.db").touch()
+    async with Desk(tmp_path, ScriptedModel("hello"), []) as desk:
+        await desk.answer(await desk.ask("hi"), "hello")
+        await desk.restart()
+
+
 def test_a_taken_port_is_told_with_the_setting_that_changes_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
