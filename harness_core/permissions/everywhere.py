@@ -15,7 +15,7 @@ from typing import Any, Final
 from harness_core.permissions.grammar import parse
 from harness_core.permissions.spelling import Glob, closed, loose
 from harness_core.permissions.text import listed
-from harness_core.permissions.wrappers import SHELLS, starts
+from harness_core.permissions.wrappers import SHELLS, running, runs_another, starts, verbs
 
 Argv = tuple[str | None, ...]
 
@@ -42,16 +42,42 @@ _EVALUATE: Final = re.compile(
     r"|complete|trap|PS4|PROMPT_COMMAND|BASH_ENV|ENV)(?![\w.-])|\[|@[PEA]\}|\$\(\(|\$\["
 )
 _RUNS_VALUE: Final = re.compile(
-    r"--?[a-z-]*(?:command|exec|prog|action|pager|pre|cmd|pack|wrapper|editor|shell|run)[a-z-]*"
+    r"--?[a-z-]*(?:command|exec|prog|action|pager|pre|cmd|pack|wrapper|editor|shell|run|call)[a-z-]*"
+    # variables that name a program: GIT_PAGER, LESSOPEN, RSYNC_RSH …
+    r"|[A-Z_]*(?:PAGER|EDITOR|VISUAL|COMMAND|CMD|SSH|RSH|SHELL|ASKPASS|BROWSER|LESSOPEN|LESSCLOSE|DIFF|EXEC|PROXY"
+    r"|PROGRAM|BASH_ENV)[A-Z_]*|ENV|PS4"
 )
+_RUNS_NEXT: Final = re.compile(
+    r"--(?:[a-z]+-)*(?:command|exec|prog|program|action|pager|pre|cmd|pack|wrapper|editor|shell|run|filter|rsh|extcmd"
+    r"|call)"
+)
+# Keys of git's configuration whose value is run.
+_RUNS_KEY: Final = re.compile(
+    r"alias\.|pager|editor|command|askpass|helper|cmd|program|external|textconv|clean|smudge|process|driver|fsmonitor"
+    r"|hook|proxy|browser|path|uploadpack|receivepack|!",
+    re.I,
+)
+_FED: Final = re.compile(r"-|/dev/(?:stdin|fd/\d+)|/proc/(?:self|thread-self|\d+)/fd/\d+")  # what a program is fed with
+_INTERPRETERS: Final = listed(
+    "python pypy perl ruby node nodejs deno bun php lua luajit Rscript tclsh guile irb ghci pwsh osascript"
+)
+_CALLS: Final = re.compile(
+    r"(?:system|popen|exec\w*|run|call|spawn\w*|shell)\s*\(?\s*\[?\s*(['\"])(.*?)\1", re.S
+)
+_EVALUATED: Final = listed("eval trap ssh watch parallel tmux")
+_GIVEN: Final = re.compile(r"-[A-Za-z]*[ceEmrpV]|--(?:eval|print|command|version|help|run)(?:=.*)?|-[hv]|-[EceR].+", re.S)
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The commands of a text, None for a word that is only known when it runs. opaque: what hides commands, or ""."""
+    """The commands of a text, None for a word that is only known when it runs. opaque: what hides commands, or "".
+
+    told: programs, each with the values of variables that are set for it alone.
+    """
 
     commands: tuple[Argv, ...]
     opaque: str = ""
+    told: tuple[Argv, ...] = ()
 
 
 @lru_cache(maxsize=16)  # several rules look at one command
@@ -63,7 +89,7 @@ def commands_in(text: str) -> Found:
     except Exception as error:  # what was found counts; that there may be more is said
         search.opaque = search.opaque or f"the command could not be read to the end ({type(error).__name__})"
         search.commands.extend(raw_scan(text))
-    return Found(tuple(dict.fromkeys(search.commands)), search.opaque)
+    return Found(tuple(dict.fromkeys(search.commands)), search.opaque, tuple(search.told))
 
 
 def raw_scan(text: str) -> Iterator[Argv]:
@@ -78,6 +104,7 @@ class _Search:
     def __init__(self) -> None:
         self.commands: list[Argv] = []
         self.opaque = ""
+        self.told: list[Argv] = []
         self.texts: list[str] = []
         self.seen: set[str] = set()
         self.done: set[Argv] = set()
@@ -142,13 +169,20 @@ class _Search:
                 self.strings.append(self._plain(node))
             elif kind == "herestring_redirect":
                 self.strings.append(loose(self._plain(node).removeprefix("<<<").strip()))
-            elif kind == "variable_assignment" and self._plain(node).startswith("BASH_CMDS"):
-                self._hides("a program is given another name")
+            elif kind == "variable_assignment":
+                self._assignment(node)
             children = node.children if kind != "raw_string" else ()
             # A text with a fault was scanned as a whole already.
             if leaves and kind in _LEAVES and not (children and kind in ("string", "expansion")):
                 self._leaf(node)
             pending.extend(children)
+
+    def _assignment(self, node: Any) -> None:
+        name, _, value = self._plain(node).partition("=")
+        if name.startswith("BASH_CMDS"):
+            self._hides("a program is given another name")
+        if len(name) <= _LONGEST_OPTION and _RUNS_VALUE.fullmatch(name):
+            self._add(loose(value))
 
     def _heredoc(self, node: Any) -> None:
         """Its end must be its beginning in the real text too: the parser sees one letter for all that is not ASCII."""
@@ -221,22 +255,29 @@ class _Search:
         for child in node.children:
             kind = child.type
             if kind in _ARGUMENTS or kind == "command_name":
-                argv.append(self._word(child, kind))
+                # bash puts the name of a pipe there
+                argv.append("/dev/fd/63" if kind == "process_substitution" else self._word(child, kind))
                 if kind == "string" and argv[-1] and " " in argv[-1]:
                     self.strings.append(argv[-1])
         if argv:
             self._run((*argv, *further))
+            if values := [self._plain(c).partition("=")[2] for c in node.children if c.type == "variable_assignment"]:
+                self.told.append((argv[0], *map(loose, values)))
 
     def _run(self, argv: Argv) -> None:
         if argv in self.done:
             return
         self.done.add(argv)
-        for word in argv[1:]:
-            if not word or "=" not in word:
+        for place, word in enumerate(argv[1:], 1):
+            if not word or len(word) > MOST_CHARACTERS:
                 continue
-            option, _, value = word.partition("=")
-            if len(option) <= _LONGEST_OPTION and _RUNS_VALUE.fullmatch(option):
+            option, given, value = word.partition("=")
+            if len(option) > _LONGEST_OPTION:
+                continue
+            if given and _RUNS_VALUE.fullmatch(option):
                 self._add(value.removeprefix("exec="))
+            elif word[:2] == "--" and place + 1 < len(argv) and _RUNS_NEXT.fullmatch(word):
+                self._add(argv[place + 1] or "")
         pending = [argv]
         seen: set[Argv] = set()
         while pending:
@@ -261,7 +302,7 @@ class _Search:
         """The commands that this one runs; strings that it evaluates are put aside for reading."""
         if name in SHELLS:
             self._shell(argv)
-        elif name in ("eval", "trap", "ssh", "watch", "parallel"):
+        elif name in _EVALUATED:
             self._evaluated(name, argv)
         elif name in (".", "source"):
             self._hides("a file is run as if it were written here")
@@ -272,25 +313,43 @@ class _Search:
                 if word and "=" in word:
                     self._add(word.partition("=")[2])
         elif name in ("find", "fd", "fdfind"):
-            return self._actions(argv)
+            return self._repeated("{}", self._actions(argv))
         elif name == "git":
             return self._git(argv)
-        elif name in ("su", "runuser", "script", "sg", "flock", "npx", "mapfile", "readarray", "complete", "compgen"):
-            self._option_string(argv, ("-c", "--command", "-C"))
+        elif name in ("su", "runuser", "newgrp", "at", "batch"):
+            self._login(name, argv)
+        elif name in ("script", "sg", "flock", "npx", "npm", "mapfile", "readarray", "complete", "compgen"):
+            self._option_string(argv, ("-c", "--command", "-C", "--call"))
+        elif name in ("nix", "nix-shell"):
+            self._option_string(argv, ("--run", "--command"))
+            return [argv[at + 1 :] for at, word in enumerate(argv) if word in ("-c", "--command")]
         elif name == "env":
             self._option_string(argv, ("-S", "--split-string"))
-        elif name in ("awk", "gawk", "mawk", "perl", "python", "python3", "ruby", "node", "php", "sed", "vim", "less"):
-            self._programs(argv)
-        return [argv[start:] for start in starts(argv)]
+        elif name in ("sudo", "doas"):
+            self._elevated(argv)
+        else:
+            self._programs(name, argv)
+        inner = [argv[start:] for start in starts(argv)]
+        return self._repeated(_replaced(argv), inner) if name in ("xargs", "gxargs", "parallel") else inner
+
+    def _fed(self, why: str = "a shell runs what it is fed with") -> None:
+        self.shell = True
+        self._hides(why)
 
     def _shell(self, argv: Argv) -> None:
-        takes = False
+        takes = reads = ended = False
         for place, word in enumerate(argv[1:], 1):
-            if word is not None and word.startswith(("-", "+")) and word != "-":
+            if word in ("-", "--") and not ended:
+                ended = True
+                continue
+            if word is not None and not ended and word.startswith(("-", "+")):
                 takes = takes or (word[1:2] != "-" and "c" in word[1:])
+                reads = reads or (word[1:2] != "-" and "s" in word[1:])
                 continue
             if place > 1 and argv[place - 1] in ("-o", "+o", "-O", "+O", "--rcfile", "--init-file"):
                 continue
+            if not takes and (reads or (word is not None and _FED.fullmatch(word))):
+                break
             if not takes:
                 return  # a script file
             if word is None:
@@ -298,19 +357,53 @@ class _Search:
             else:
                 self._add(word)
             return
-        self.shell = True
-        self._hides("a shell runs what it is fed with")
+        self._fed()
+
+    def _login(self, name: str, argv: Argv) -> None:
+        """Programs that start a shell, which reads what it is fed with unless it is given a command."""
+        self._option_string(argv, ("-c", "--command", "--session-command"))
+        if name in ("at", "batch"):
+            told = any(word in ("-l", "-r", "-d", "-c", "-f") for word in argv)
+        else:
+            told = any(word and word.startswith(("-c", "--command", "--session-command")) for word in argv[1:])
+            told = told or (name == "runuser" and any(word and word.startswith(("-u", "--user")) for word in argv[1:]))
+        if not told:
+            self._fed()
+
+    def _elevated(self, argv: Argv) -> None:
+        places = starts(argv)
+        options = argv[1 : places[0]] if places else argv[1:]
+        if any(w and (w in ("--shell", "--login") or re.fullmatch(r"-[A-Za-z]*[si]", w)) for w in options):
+            if not places:
+                self._fed()
+            for place in places:
+                self._add(" ".join(word for word in argv[place:] if word))
+
+    def _repeated(self, mark: str, inner: list[Argv]) -> list[Argv]:
+        """Commands that are run with words from elsewhere: a shell must not find its program there."""
+        for one in inner:
+            name = posixpath.basename(one[0] or "") if one else ""
+            if name in SHELLS and any(word and mark in word for word in one):
+                self._hides("a shell is given a command that is only known when it runs")
+            elif one and (one[0] == mark or (len(one) == 1 and runs_another(name))):
+                self._hides("the program's name is only known when it runs")
+        return inner
 
     def _evaluated(self, name: str, argv: Argv) -> None:
         words = argv[1:]
-        if name == "trap":
-            words = words[:1]
-        elif name in ("ssh", "watch", "parallel"):
+        if name == "tmux":
+            words = tuple(word for at in running(argv) for word in argv[at + 1 :] if not word or word[0] != "-")
+        elif name in ("eval", "trap"):
+            words = words[1:] if words[:1] == ("--",) else words
+            words = words[:1] if name == "trap" else words
+        else:
             while words and (words[0] is None or words[0].startswith("-")):
                 words = words[1:]
             words = words[1:] if name == "ssh" else words
         if any(word is None for word in words):
             self._hides(f"{name} is given a command that is only known when it runs")
+        if name == "ssh" and not words:
+            self._fed()
         self._add(" ".join(word for word in words if word is not None))
         for word in words if name != "eval" else ():
             if word:
@@ -329,14 +422,22 @@ class _Search:
 
     def _git(self, argv: Argv) -> list[Argv]:
         """git without its global options, and what its options run."""
-        for word in argv:
-            if word and "=!" in word:
-                self._add(word.partition("=!")[2])
-        found: list[Argv] = [("git", *argv[at:]) for at in _verbs(argv)[:MOST_INNER]]
+        for place, word in enumerate(argv):
+            key, given, value = (word or "").partition("=")
+            if given and (value[:1] == "!" or (argv[place - 1] == "-c" and _RUNS_KEY.search(key))):
+                self._add(value.removeprefix("!"))
+        found: list[Argv] = [("git", *argv[at:]) for at in verbs(argv)[:MOST_INNER]]
         for inner in list(found):
+            words = [word for word in inner[2:] if word]
+            if inner[1] == "config" and any(_RUNS_KEY.search(word) for word in words):
+                for word in words:
+                    self._add(word.removeprefix("!"))
             if inner[1:3] in (("bisect", "run"), ("submodule", "foreach")):
-                found.append(inner[3:])
-                self._add(" ".join(word for word in inner[3:] if word))
+                rest = inner[3:]
+                while rest and rest[0] and rest[0][0] == "-":
+                    rest = rest[1:]
+                found.append(rest)
+                self._add(" ".join(word for word in rest if word))
             for place, word in enumerate(inner):
                 if word in ("-x", "--exec") and place + 1 < len(inner) and inner[place + 1]:
                     self._add(str(inner[place + 1]))
@@ -359,29 +460,40 @@ class _Search:
         else:
             self._add(text)
 
-    def _programs(self, argv: Argv) -> None:
-        """Strings that a one-line program hands to a shell."""
+    def _programs(self, name: str, argv: Argv) -> None:
+        """Strings that a one-line program hands to a shell, and programs that are only known when they run."""
+        base = re.sub(r"[0-9][0-9.]*$", "", name)
+        if base in _INTERPRETERS:
+            self._interpreter(argv)
+        elif base not in ("awk", "gawk", "mawk", "sed", "vim", "less"):
+            return
         for word in argv[1:]:
-            for _, inner in re.findall(
-                r"(?:system|popen|exec\w*|run|call|spawn\w*|shell)\s*\(?\s*\[?\s*(['\"])(.*?)\1", word or "", re.S
-            ):
+            for _, inner in _CALLS.findall(word or ""):
+                self._add(inner)
+            for inner in re.findall(r"`([^`]*)`", word or "") if base in ("perl", "ruby", "php") else ():
                 self._add(inner)
 
+    def _interpreter(self, argv: Argv) -> None:
+        for place, word in enumerate(argv[1:], 1):
+            if word is not None and word != "-" and word.startswith("-"):
+                if _GIVEN.fullmatch(word):
+                    return
+                continue
+            if place > 1 and argv[place - 1] in ("-W", "-X", "-I", "-Q", "-r", "--require", "--import"):
+                continue
+            if word == "run" and place == 1:
+                continue
+            if word is None or not _FED.fullmatch(word):
+                return  # a file
+            break
+        self._hides("an interpreter runs what it is fed with")
 
-def _verbs(argv: Argv) -> list[int]:
-    """Where the verb of git may stand: behind its global options, some of which take a value."""
-    found: list[int] = []
-    pending, seen = [1], set[int]()
-    while pending:
-        at = pending.pop()
-        if at >= len(argv) or at in seen:
-            continue
-        seen.add(at)
-        word = argv[at]
-        if word is not None and word.startswith("-"):
-            pending.append(at + 1)
-            if word in ("-C", "-c") or (word.startswith("--") and "=" not in word):
-                pending.append(at + 2)
-        else:
-            found.append(at)
-    return found
+
+def _replaced(argv: Argv) -> str:
+    """What xargs replaces in the words of its command; a text that is in none of them if nothing is."""
+    for place, word in enumerate(argv[1:], 1):
+        if word in ("-I", "--replace") and place + 1 < len(argv):
+            return argv[place + 1] or "{}"
+        if word and (word[:2] in ("-I", "-i") or word.startswith("--replace=")):
+            return word.partition("=")[2] if word[1] == "-" else word[2:] or "{}"
+    return "{}" if argv[0] == "parallel" else "\0"

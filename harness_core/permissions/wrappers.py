@@ -26,13 +26,41 @@ _BEFORE: Final[Mapping[str, tuple[int, str]]] = {
     "fakeroot": (0, "lsib"), "proot": (0, "rbw"), "torsocks": (0, ""), "proxychains": (0, "f"), "setpriv": (0, ""),
     "capsh": (0, ""), "runcon": (1, ""), "valgrind": (0, ""), "perf": (1, ""), "gdb": (0, ""), "busybox": (0, ""),
     "toybox": (0, ""), "coproc": (0, ""), "ssh-agent": (0, "at"), "watch": (0, "n"), "script": (0, "cOIBTmoE"),
-    "direnv": (2, ""), "mise": (1, ""), "poetry": (1, ""), "uv": (1, ""), "npx": (0, "pc"), "bunx": (0, ""),
-    "pnpm": (1, ""), "yarn": (1, ""), "bundle": (1, ""), "pipenv": (1, ""), "hatch": (1, ""), "rye": (1, ""),
-    "ld.so": (0, ""), "ld-linux-x86-64.so.2": (0, ""), "cgexec": (0, "g"), "numactl": (0, "CNml"), "docker": (2, ""),
+    "npx": (0, "pc"), "bunx": (0, ""), "uvx": (0, "p"), "gosu": (1, ""), "su-exec": (1, ""), "setuidgid": (1, ""),
+    "chpst": (0, "ubUenmdofcrtlL/"), "runuser": (0, "ugGsw"), "screen": (0, "ScsTtehp"), "systemd-cat": (0, "tp"),
+    "tini": (0, "pe"), "dumb-init": (0, "r"), "systemd-inhibit": (0, ""), "choom": (0, "np"),
+    "ld.so": (0, ""), "ld-linux-x86-64.so.2": (0, ""), "cgexec": (0, "g"), "numactl": (0, "CNml"),
     # Words of the shell's grammar, where the parser took them for programs.
     "!": (0, ""), "if": (0, ""), "then": (0, ""), "else": (0, ""), "elif": (0, ""), "while": (0, ""), "until": (0, ""),
     "do": (0, ""), "{": (0, ""), "(": (0, ""),
 }  # fmt: skip
+
+_CONTAINER: Final = {"exec": (1, "uwe"), "run": (1, "aceuwvplmh")}
+_PANE: Final = (0, "cFnsteExyl")
+
+# Programs with verbs that run any program: by verb, the same as above. npm's own `run` names a script of the project,
+# and is none of them.
+RUNNERS: Final[Mapping[str, Mapping[str, tuple[int, str]]]] = {
+    "uv": {"run": (0, "pmw")}, "poetry": {"run": (0, "")}, "pipenv": {"run": (0, "")}, "hatch": {"run": (0, "")},
+    "rye": {"run": (0, "")}, "pdm": {"run": (0, "")}, "pipx": {"run": (0, "")}, "pixi": {"run": (0, "e")},
+    "mise": {"exec": (0, "c"), "x": (0, "c")}, "asdf": {"exec": (0, "")}, "pyenv": {"exec": (0, "")},
+    "rbenv": {"exec": (0, "")}, "volta": {"run": (0, "")}, "rustup": {"run": (1, "")}, "direnv": {"exec": (1, "")},
+    "bundle": {"exec": (0, "")}, "pnpm": {"exec": (0, ""), "dlx": (0, "")}, "yarn": {"exec": (0, ""), "dlx": (0, "p")},
+    "npm": {"exec": (0, "pw"), "x": (0, "pw"), "explore": (1, "")}, "bun": {"x": (0, ""), "exec": (0, "")},
+    "conda": {"run": (0, "np")}, "mamba": {"run": (0, "np")}, "micromamba": {"run": (0, "np")},
+    "nix": {"run": (1, ""), "shell": (1, ""), "develop": (1, "")},
+    "docker": _CONTAINER, "podman": _CONTAINER, "nerdctl": _CONTAINER, "docker-compose": _CONTAINER,
+    "podman-compose": _CONTAINER, "lxc": {"exec": (1, "")}, "incus": {"exec": (1, "")},
+    "kubectl": {"exec": (1, "cnf"), "run": (1, "n"), "debug": (1, "cn")}, "oc": {"exec": (1, "cnf"), "rsh": (1, "c")},
+    "doppler": {"run": (0, "pc")}, "op": {"run": (0, "")}, "aws-vault": {"exec": (1, "")},
+    "tmux": dict.fromkeys(
+        ("new", "new-session", "neww", "new-window", "splitw", "split-window", "respawnp", "respawn-pane", "respawnw",
+         "respawn-window", "run", "run-shell", "if", "if-shell", "pipe-pane", "pipep", "popup", "display-popup",
+         "send", "send-keys"), _PANE),
+}  # fmt: skip
+# Words before such a verb, which only say what kind of thing it is about.
+_GROUPS: Final = listed("compose container tool")
+_MOST_VALUES: Final[Mapping[str, int]] = {"bwrap": 2}  # of one long option; others take one
 
 # Builtins that change what later commands mean.
 STATEFUL: Final = listed(
@@ -43,36 +71,74 @@ STATEFUL: Final = listed(
 
 def runs_another(name: str) -> bool:
     """Whether a program (by its base name) runs what it is given."""
-    return name in _BEFORE or name in SHELLS or name in ("eval", "su", "runuser", "sg", "ssh", "trap", "find-exec")
+    return name in _BEFORE or name in RUNNERS or name in SHELLS or name in ("eval", "su", "runuser", "sg", "ssh", "trap", "find-exec")
+
+
+def verbs(argv: Sequence[str | None]) -> list[int]:
+    """Where the verb of a program may stand: behind its options, each of which may or may not take a value."""
+    found: list[int] = []
+    pending, seen = [1], set[int]()
+    while pending:
+        at = pending.pop()
+        if at >= len(argv) or at in seen:
+            continue
+        seen.add(at)
+        word = argv[at]
+        if word is not None and word.startswith(("-", "+")) and word != "-":
+            pending.append(at + 1)
+            if "=" not in word and word != "--":
+                pending.append(at + 2)
+        elif word in _GROUPS:
+            pending.append(at + 1)
+        else:
+            found.append(at)
+    return sorted(found)
+
+
+def running(argv: Sequence[str | None]) -> list[int]:
+    """The places of verbs that run any program; [] if there is none."""
+    known = RUNNERS.get(posixpath.basename(argv[0] or ""), {})
+    return [at for at in verbs(argv) if argv[at] in known] if known else []
 
 
 def starts(argv: Sequence[str | None]) -> list[int]:
     """Where the inner command of a wrapper may begin, as places in argv; [] if it is no wrapper."""
     name = posixpath.basename(argv[0] or "")
-    if name not in _BEFORE:
-        return []
-    operands, valued = _BEFORE[name]
     found: set[int] = set()
-    pending, seen = [(1, operands)], set[tuple[int, int]]()
+    if name in _BEFORE:
+        found |= _behind(name, argv, 1, *_BEFORE[name])
+    for at in running(argv):
+        found |= _behind(name, argv, at + 1, *RUNNERS[name][argv[at] or ""])
+    if name == "coproc" and len(argv) > 2:
+        found.add(2)
+    return sorted(found)
+
+
+def _behind(name: str, argv: Sequence[str | None], first: int, operands: int, valued: str) -> set[int]:
+    """Where the inner command may begin behind options from `first` on and that many operands."""
+    found: set[int] = set()
+    pending, seen = [(first, operands)], set[tuple[int, int]]()
     while pending:
         at, left = pending.pop()
         if at >= len(argv) or (at, left) in seen:
             continue
         seen.add((at, left))
         word = argv[at]
-        if word is not None and word.startswith(("-", "+")) and word != "-":
+        if word == "-":  # `env -` is an option, to others it may be an operand
+            pending.append((at + 1, left))
+            if left:
+                pending.append((at + 1, left - 1))
+        elif word is not None and word.startswith(("-", "+")):
             pending.append((at + 1, left))
             if _may_take_value(word, valued):
-                pending.append((at + 2, left))
+                pending.extend((at + 1 + values, left) for values in range(1, _MOST_VALUES.get(name, 1) + 1))
         elif name in ("env", "sudo", "doas") and word is not None and "=" in word:
             pending.append((at + 1, left))
         elif left:
             pending.append((at + 1, left - 1))
         else:
             found.add(at)
-    if name == "coproc" and len(argv) > 2:
-        found.add(2)
-    return sorted(found)
+    return found
 
 
 def _may_take_value(option: str, valued: str) -> bool:
