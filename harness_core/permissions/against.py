@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Literal
 
 from harness_core.permissions import patterns, urls
+from harness_core.permissions.carried import carries, too_many
 from harness_core.permissions.everywhere import commands_in
 from harness_core.permissions.paths import World, covers, placed
 from harness_core.permissions.rule import PermissionRule
@@ -84,4 +85,8 @@ def hidden(rules: Iterable[PermissionRule], tool: str, command: str) -> str:
     for rule in scoped:
         if rule.pattern and any(patterns.strikes(rule.pattern, argv) == "maybe" for argv in found.commands if argv):
             return f"whether the rule “{rule}” speaks of it is only known when it runs"
+        if rule.pattern and (by := carries(rule.pattern, command)):
+            return f"{by} may run what the rule “{rule}” speaks of"
+    if too_many(command):
+        return "it has more words that may be commands than anybody reviews, and there are rules against some commands"
     return ""

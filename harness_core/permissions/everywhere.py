@@ -61,11 +61,11 @@ _FED: Final = re.compile(r"-|/dev/(?:stdin|fd/\d+)|/proc/(?:self|thread-self|\d+
 _INTERPRETERS: Final = listed(
     "python pypy perl ruby node nodejs deno bun php lua luajit Rscript tclsh guile irb ghci pwsh osascript"
 )
-_CALLS: Final = re.compile(
-    r"(?:system|popen|exec\w*|run|call|spawn\w*|shell)\s*\(?\s*\[?\s*(['\"])(.*?)\1", re.S
-)
+_CALLS: Final = re.compile(r"(?:system|popen|exec\w*|run|call|spawn\w*|shell)\s*\(?\s*\[?\s*(['\"])(.*?)\1", re.S)
 _EVALUATED: Final = listed("eval trap ssh watch parallel tmux")
-_GIVEN: Final = re.compile(r"-[A-Za-z]*[ceEmrpV]|--(?:eval|print|command|version|help|run)(?:=.*)?|-[hv]|-[EceR].+", re.S)
+_GIVEN: Final = re.compile(
+    r"-[A-Za-z]*[ceEmrpV]|--(?:eval|print|command|version|help|run)(?:=.*)?|-[hv]|-[EceRm].+", re.S
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -423,8 +423,10 @@ class _Search:
     def _git(self, argv: Argv) -> list[Argv]:
         """git without its global options, and what its options run."""
         for place, word in enumerate(argv):
-            key, given, value = (word or "").partition("=")
-            if given and (value[:1] == "!" or (argv[place - 1] == "-c" and _RUNS_KEY.search(key))):
+            if word is None or "=" not in word:
+                continue
+            key, _, value = word.partition("=")
+            if value[:1] == "!" or (argv[place - 1] == "-c" and _RUNS_KEY.search(key)):
                 self._add(value.removeprefix("!"))
         found: list[Argv] = [("git", *argv[at:]) for at in verbs(argv)[:MOST_INNER]]
         for inner in list(found):

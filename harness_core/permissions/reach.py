@@ -9,81 +9,28 @@ from typing import Final
 
 from harness_core.permissions.checks import awk, sed
 from harness_core.permissions.flags import Given, Refused
+from harness_core.permissions.options import risky, takes_value
 from harness_core.permissions.paths import World
 from harness_core.permissions.programs import OWN, PROGRAMS
 from harness_core.permissions.readonly import look, path_fault, pieces
 from harness_core.permissions.shell import Command, read
 from harness_core.permissions.text import listed
-from harness_core.permissions.words import Word
-from harness_core.permissions.wrappers import SHELLS, STATEFUL, runs_another
+from harness_core.permissions.urls import BadUrl, canonical_url, local
+from harness_core.permissions.words import Word, quoted
+from harness_core.permissions.wrappers import RUNNERS, SHELLS, STATEFUL, running, runs_another
 
-# For programs whose use is to write, what a rule for the program does not mean: options that run other programs, or
-# that put a file where nobody looks. GNU and git take any beginning of a long option, so a beginning counts as well.
-_LONG: Final[Mapping[str, frozenset[str]]] = {
-    "git": listed(
-        "output upload-pack receive-pack exec exec-path ext-diff textconv open-files-in-pager git-dir work-tree "
-        "config config-env namespace super-prefix bare paginate template tool extcmd smtp-server sendmail-cmd to-cmd "
-        "cc-cmd html man info web no-index output-directory reference separate-git-dir filters setup-cmd tree-filter "
-        "index-filter msg-filter env-filter commit-filter parent-filter tag-name-filter editor strategy-option "
-        "run-command unsafe-paths server-option global system file edit recurse-submodules gpg-sign trailer"
-    ),
-    "tar": listed(
-        "to-command use-compress-program checkpoint-action info-script new-volume-script rsh-command rmt-command "
-        "files-from absolute-names listed-incremental index-file volno-file exclude-from remove-files force-local"
-    ),
-    "rsync": listed(
-        "rsh rsync-path temp-dir partial-dir write-batch only-write-batch read-batch log-file files-from early-input "
-        "password-file"
-    ),
-    "zip": listed("unzip-command test logfile-path temp-path"),
-    "curl": listed(
-        "config output output-dir dump-header trace trace-ascii cookie-jar netrc-file upload-file unix-socket proxy "
-        "stderr libcurl hsts alt-svc engine"
-    ),
-    "wget": listed(
-        "use-askpass execute output-file append-output output-document directory-prefix config input-file post-file "
-        "body-file rejected-log"
-    ),
-    "man": listed("pager html preprocessor config-file browser"),
-    "make": listed("file makefile directory eval include-dir"),
-    "gcc": listed("wrapper specs"),
-    "go": listed("exec toolexec vettool"),
-    "cargo": listed("config manifest-path"),
-    "npm": listed("script-shell node-options prefix userconfig globalconfig"),
-    "pip": listed("config-settings global-option target root prefix"),
-    "docker": listed(
-        "volume privileged mount device pid ipc userns cap-add security-opt host config context"
-    ),
-    "kubectl": listed("kubeconfig server token as exec-command"),
-    "psql": listed("output log-file file"),
-    "less": listed("lesskey-file log-file"), "emacs": listed("eval load"),
-    "gdb": listed("command eval-command ex"), "bat": listed("pager config-file diff"), "fzf": listed("bind preview"),
-    "openssl": listed("engine provider config"), "split": listed("filter"),
-}  # fmt: skip
-_SHORT: Final[Mapping[str, str]] = {
-    "tar": "IFTPg", "rsync": "eT", "zip": "TO", "curl": "KoODcTx", "wget": "eoaOPi", "man": "PHCB", "ssh": "FEoJLRDW",
-    "scp": "SFoJ", "sftp": "SFobBD", "make": "fCI", "docker": "vH", "kubectl": "s", "psql": "oLfc", "less": "kKoO",
-    "vim": "cSsuW", "nvim": "cSsuW", "vi": "cSsuW", "gdb": "x",
-}  # fmt: skip
-_GIT_VERBS: Final = listed(
-    "config bisect submodule filter-branch difftool mergetool daemon upload-pack receive-pack send-email instaweb "
-    "help credential shell remote-ext remote-fd fast-import hook maintenance web--browse update-server-info"
-)
-_PAGERS: Final = listed("less more vi vim nvim view ex emacs nano")
 _URL: Final = re.compile(r"(https?|ssh|git|s3)://", re.I)
-_GLOBAL_GIT: Final = listed("--no-pager -P --no-optional-locks --version")
 _SED_SUBSTITUTE: Final = re.compile(
     r"\s*(?:\d+(?:,(?:\d+|\$))?)?\s*s([/|#,:!])(?:(?!\1)[^\\\n]|\\[^\n])*\1(?:(?!\1)[^\\\n]|\\[^\n])*\1[gIip0-9]*\s*",
     re.S,
 )
 
-# Package managers with verbs that run any program. npm's own `run` names a script of the project, and is none of them.
-_RUNNERS: Final[Mapping[str, frozenset[str]]] = {
-    "uv": listed("run tool"), "poetry": listed("run"), "pipenv": listed("run"), "hatch": listed("run"),
-    "rye": listed("run"), "mise": listed("exec x"), "bundle": listed("exec"), "pnpm": listed("exec dlx"),
-    "yarn": listed("exec dlx"), "npm": listed("exec x explore"), "direnv": listed("exec"), "conda": listed("run"),
-    "bun": listed("x"), "nix": listed("run shell develop"),
-}  # fmt: skip
+_CLIENTS: Final = listed("curl wget")
+_AWK_WORDS: Final = listed(
+    "if while for switch print printf return in length substr index split sub gsub gensub match sprintf sin cos atan2 "
+    "exp log sqrt int rand srand tolower toupper strftime systime mktime asort asorti patsplit and or xor lshift rshift"
+)
+_AWK_VARIABLES: Final = listed("BEGIN END NR NF FNR FS OFS RS ORS RSTART RLENGTH RT SUBSEP OFMT CONVFMT FILENAME")
 
 Decide = Callable[[Command, Sequence[str]], bool]
 
@@ -97,12 +44,12 @@ def beyond(part: Command, places: Sequence[int], folders: Sequence[str], world: 
     base = name.rpartition("/")[2]
     if base in STATEFUL - {"cd", "eval", "exec"}:
         return f"{base} changes what later commands mean"
-    if len(part.words) > 1 and part.words[1].text in _RUNNERS.get(base, frozenset()):
+    if running(part.argv):
         return _runner(part, folders, decide)
-    if runs_another(base) and base not in _RUNNERS and base != "docker":
-        return _inner(part, folders, world, decide)
-    for place in places:
-        if fault := _word(part.words[place], folders, world):
+    if runs_another(base) and base not in RUNNERS and (fault := _inner(part, folders, world, decide)):
+        return fault
+    for place in places if base in SHELLS or not runs_another(base) or base in RUNNERS else ():
+        if fault := _word(part.words[place], folders, world) or _contacted(base, part.argv, place):
             return fault
     return _options(base, part, folders, world)
 
@@ -118,6 +65,20 @@ def _word(word: Word, folders: Sequence[str], world: World) -> str:
     return ""
 
 
+def _contacted(name: str, argv: Sequence[str], place: int) -> str:
+    """Why a network client is not let loose on an address; a rule for the client means the public internet."""
+    named = argv[place].removeprefix("--url=")
+    if name not in _CLIENTS or named.startswith("-"):
+        return ""
+    if "://" not in named and takes_value(name, argv[place - 1]):
+        return ""
+    try:
+        url = canonical_url(named if "://" in named else f"http://{named}")
+    except BadUrl as bad:
+        return f"{quoted(named)}: {bad}"
+    return f"{url.host} is a private address" if local(url.host) else ""
+
+
 def _options(name: str, part: Command, folders: Sequence[str], world: World) -> str:
     words = part.words[1:]
     try:
@@ -127,50 +88,9 @@ def _options(name: str, part: Command, folders: Sequence[str], world: World) -> 
             _awk(words)
         elif (name in PROGRAMS or name in OWN) and name not in ("git", "tar", "cd"):
             look(part, folders, world)
-        elif name == "git":
-            _git(words)
     except Refused as refused:
         return str(refused)
-    for word in words:
-        if word.text.startswith(("-", "+")) and (fault := _dangerous(name, word.text)):
-            return fault
-    if name == "tar" and words and not words[0].text.startswith("-") and set(words[0].text) & set(_SHORT["tar"]):
-        return "an option of tar runs a program"
-    return ""
-
-
-def _dangerous(name: str, text: str) -> str:
-    if text.startswith("+"):
-        return f"`{text}` is a command of {name}" if name in _PAGERS else ""
-    option = text.partition("=")[0]
-    if text.startswith("--"):
-        typed = option[2:]
-        if typed and any(long.startswith(typed) or typed == long for long in _LONG.get(name, frozenset())):
-            return f"the option {option} of {name} may run a program or write"
-        return ""
-    bare = option[1:]
-    if bare in _LONG.get(name, frozenset()) or set(bare) & set(_SHORT.get(name, "")):
-        return f"the option {option} of {name} may run a program or write"
-    return ""
-
-
-def _git(words: Sequence[Word]) -> None:
-    at = 0
-    while at < len(words) and words[at].text.startswith("-"):
-        if words[at].text not in _GLOBAL_GIT:
-            raise Refused(f"the option {words[at].text} of git may run a program")
-        at += 1
-    if at >= len(words):
-        return
-    verb, rest = words[at].text, [word.text for word in words[at + 1 :]]
-    if verb in _GIT_VERBS:
-        raise Refused(f"git {verb} may run a program")
-    short = {"grep": "O", "archive": "o", "format-patch": "o", "rebase": "xi", "clone": "uc", "ls-remote": "u",
-             "am": "i", "add": "ie", "commit": "eF", "tag": "F", "notes": "F"}.get(verb, "")  # fmt: skip
-    if any(text.startswith("-") and not text.startswith("--") and set(text[1:]) & set(short) for text in rest):
-        raise Refused(f"an option of git {verb} may run a program or write")
-    if any(re.match(r"[a-z]+::", text) for text in rest):
-        raise Refused("this kind of remote runs a program")
+    return risky(name, part.argv[1:])
 
 
 def _sed(part: Command, folders: Sequence[str], world: World) -> None:
@@ -191,8 +111,17 @@ def _awk(words: Sequence[Word]) -> None:
     try:
         awk(Given(operands=tuple(scripts)))
     except Refused:
-        if any(re.search(r"[|>@&]|system|getline|ENVIRON|/inet|close|printf?\s*\(.*>", word.text) for word in scripts):
+        if any(not _harmless_awk(word.text) for word in scripts):
             raise
+
+
+def _harmless_awk(text: str) -> bool:
+    """Whether this is a program that only computes and prints, or a file: it calls and names nothing else of awk's."""
+    if re.search(r"[|>@&]|\bfunction\b|\bfunc\b|\bgetline\b|/inet", text):
+        return False
+    called = set(re.findall(r"([A-Za-z_]\w*)\s*\(", text)) - _AWK_WORDS
+    special = set(re.findall(r"\b[A-Z][A-Z0-9_]+\b", text)) - _AWK_VARIABLES
+    return not called and not special
 
 
 # -- inner commands ----------------------------------------------------------------------------------------------------
@@ -235,12 +164,14 @@ def _inner(part: Command, folders: Sequence[str], world: World, decide: Decide) 
 
 
 def _runner(part: Command, folders: Sequence[str], decide: Decide) -> str:
-    words = part.words[2:]
-    if words and words[0].bare and not words[0].text.startswith("-"):
+    """What a verb runs must be allowed itself, and stand right behind the verb."""
+    verb, words = part.words[1].text, part.words[2:]
+    name = part.words[0].text
+    if RUNNERS.get(name, {}).get(verb, (1, ""))[0] == 0 and words and words[0].bare:
         inner = replace(part, words=words, redirects=(), source=" ".join(word.text for word in words))
-        if decide(inner, folders):
+        if not words[0].text.startswith("-") and decide(inner, folders):
             return ""
-    return f"what {part.words[0].text} {part.words[1].text} runs is not allowed by itself"
+    return f"what {name} runs is not allowed by itself"
 
 
 def _shell(part: Command, folders: Sequence[str], refusal: str, decide: Decide) -> str:

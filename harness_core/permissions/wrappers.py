@@ -60,6 +60,8 @@ RUNNERS: Final[Mapping[str, Mapping[str, tuple[int, str]]]] = {
 }  # fmt: skip
 # Words before such a verb, which only say what kind of thing it is about.
 _GROUPS: Final = listed("compose container tool")
+# Where an option that takes a value always does, and never in another way.
+_GETOPT: Final = listed("sudo doas env timeout gtimeout nice runuser docker podman nerdctl kubectl oc conda mamba")
 _MOST_VALUES: Final[Mapping[str, int]] = {"bwrap": 2}  # of one long option; others take one
 
 # Builtins that change what later commands mean.
@@ -71,7 +73,7 @@ STATEFUL: Final = listed(
 
 def runs_another(name: str) -> bool:
     """Whether a program (by its base name) runs what it is given."""
-    return name in _BEFORE or name in RUNNERS or name in SHELLS or name in ("eval", "su", "runuser", "sg", "ssh", "trap", "find-exec")
+    return name in SHELLS or name in RUNNERS or name in _BEFORE or name in ("eval", "su", "sg", "ssh", "trap")
 
 
 def verbs(argv: Sequence[str | None]) -> list[int]:
@@ -129,6 +131,9 @@ def _behind(name: str, argv: Sequence[str | None], first: int, operands: int, va
             if left:
                 pending.append((at + 1, left - 1))
         elif word is not None and word.startswith(("-", "+")):
+            if len(word) == 2 and word[1] in valued and name in _GETOPT:
+                pending.append((at + 2, left))
+                continue
             pending.append((at + 1, left))
             if _may_take_value(word, valued):
                 pending.extend((at + 1 + values, left) for values in range(1, _MOST_VALUES.get(name, 1) + 1))
