@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from bisect import bisect
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -112,6 +113,7 @@ class _Search:
         self.source: str | bytes = b""
         self.strings: list[str] = []  # quoted words, which a shell may be fed with
         self.shell = False  # a shell reads its input
+        self.plain: set[str] = set()  # the texts of commands that were read
 
     def all(self, text: str) -> None:
         self._add(text)
@@ -197,9 +199,7 @@ class _Search:
             for inner in re.findall(r"`([^`]*)(?:`|\Z)", text, re.S):
                 self._add(inner.replace("\\", ""))
         if "$" in text:
-            bare = text.replace("\\\n", "")
-            for place in [m.end() for m in re.finditer(r"\$\(", bare)][:20]:
-                self._add(closed(bare, place))
+            self._substitutions(text.replace("\\\n", ""))
 
     def _raw(self, node: Any, evaluated: bool) -> None:
         text = self._plain(node)[1:-1]
@@ -211,8 +211,14 @@ class _Search:
     def _leaf_text(self, text: str) -> None:
         for inner in re.findall(r"`([^`]*)(?:`|\Z)", text, re.S):
             self._add(inner)
+        self._substitutions(text)
+
+    def _substitutions(self, text: str) -> None:
         for match in list(re.finditer(r"\$\(", text))[:20]:
-            self._add(closed(text, match.end()))
+            inner = closed(text, match.end())
+            self._add(inner)
+            if match.end() + len(inner) == len(text):  # it is not closed, so that all others are in it
+                return
 
     def _plain(self, node: Any) -> str:
         part = self.source[node.start_byte : node.end_byte]
@@ -251,6 +257,10 @@ class _Search:
             self._command(body, words)
 
     def _command(self, node: Any, further: Sequence[str | None] = ()) -> None:
+        text = self._plain(node)
+        if text in self.plain and not further:
+            return
+        self.plain.add(text)
         argv: list[str | None] = []
         for child in node.children:
             kind = child.type
@@ -411,13 +421,14 @@ class _Search:
 
     def _actions(self, argv: Argv) -> list[Argv]:
         found = []
+        ends = [place for place, word in enumerate(argv) if word in (";", "+")] + [len(argv)]
         for place, word in enumerate(argv):
             if word in ("-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch") or (
                 word and argv[0] != "find" and re.fullmatch(r"-[A-Za-z]*[xX]", word)
             ):
-                inner = argv[place + 1 :]
-                end = next((i for i, w in enumerate(inner) if w in (";", "+")), len(inner))
-                found.append(inner[:end])
+                found.append(argv[place + 1 : ends[bisect(ends, place)]])
+                if len(found) > MOST_INNER:  # more of them are not told apart
+                    break
         return found
 
     def _git(self, argv: Argv) -> list[Argv]:

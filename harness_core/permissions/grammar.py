@@ -19,6 +19,9 @@ except Exception:  # absent, or of another build: what cannot be read is never g
     _PARSER = None
 
 MISSING: Final = "commands cannot be read here, because tree-sitter is not installed"
+PIECE: Final = 256  # bytes that the parser is handed at once
+PIECES: Final = 200  # that any text may take; one that is read in order takes three for each PIECE
+HEREDOCS: Final = 100  # in one text; the parser's time grows with their square
 STEPS: Final = 10  # reports of progress that the parser may make for each byte; an ordinary text takes one in ten
 
 _SHOWN: Final = bytes(byte if byte in b"\t\n" or 32 <= byte < 127 else ord("x") for byte in range(256))
@@ -40,15 +43,24 @@ def parse(source: bytes) -> Any:
 @lru_cache(maxsize=4)  # the strict and the lenient reading look at the same command
 def _root(source: bytes) -> Any:
     shown = source.translate(_SHOWN)
+    if shown.count(b"<<") > HEREDOCS:
+        return None
     left = STEPS * len(shown) + 1_000
+    pieces = PIECES + len(shown) * 16 // PIECE
+
+    def piece(at: int, _: object) -> bytes:
+        """What is there; nothing more for a parser that looks through the same text again and again."""
+        nonlocal pieces
+        pieces -= 1
+        return shown[at : at + PIECE] if pieces >= 0 else b""
 
     def tired(*_: object) -> bool:
         nonlocal left
         left -= 1
         return left < 0
 
-    tree = _PARSER.parse(lambda at, _: shown[at:], progress_callback=tired)
-    if left < 0 or tree is None:
+    tree = _PARSER.parse(piece, progress_callback=tired)
+    if left < 0 or pieces < 0 or tree is None:
         _PARSER.reset()
         return None
     return tree.root_node

@@ -18,6 +18,7 @@ _PIECE: Final = re.compile(r"\$'((?:[^'\\]|\\.)*)'|\$?\"((?:[^\"\\]|\\.)*)\"|'([
 _ANSI: Final = re.compile(
     r"\\(?:x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|([0-7]{1,3})|c(.)|(.))", re.S
 )
+_PARENTHESIS: Final = re.compile(r"[()]")
 _NAMED: Final = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "v": "\v"}
 
 
@@ -49,8 +50,8 @@ def _unescaped(match: re.Match[str]) -> str:
 def closed(text: str, start: int) -> str:
     """What stands in the parentheses that were opened before `start`, quotes aside."""
     depth = 1
-    for place in range(start, len(text)):
-        depth += {"(": 1, ")": -1}.get(text[place], 0)
+    for found in _PARENTHESIS.finditer(text, start):
+        depth += 1 if found[0] == "(" else -1
         if depth == 0:
-            return text[start:place]
+            return text[start : found.start()]
     return text[start:]

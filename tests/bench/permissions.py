@@ -16,6 +16,11 @@ from harness_core.permissions.rules import check_rules
 CASES = Path(__file__).resolve().parents[1] / "cases" / "shell_cases.jsonl"
 WORLD = World("/ws", "/home/dev")
 DENY = (PermissionRule.deny("bash", "rm *"), PermissionRule.deny("bash", "git push *"), PermissionRule.allow("bash"))
+MANY = (
+    *(PermissionRule.deny("bash", f"program{number} *") for number in range(11)),
+    *(PermissionRule.ask("bash", f"git verb{number} *") for number in range(11)),
+    *(PermissionRule.allow("bash", f"npm run script{number} *") for number in range(11)),
+)
 Rules = tuple[PermissionRule, ...]
 LENGTH = 10_000  # characters; longer commands are not read
 
@@ -35,6 +40,13 @@ WORST = {
     "unclosed": "rm '" + "a " * (LENGTH // 2 - 3),
     "braces": "echo " + "{a" * (LENGTH // 4) + "}" * (LENGTH // 4),
     "git options": "git " + "-c a " * (LENGTH // 5 - 1),
+    "assignments": "a=(" * (LENGTH // 3),
+    "actions": "find . " + "-exec " * (LENGTH // 6 - 2),
+    "unclosed substitutions": "let '" + "$(a" * (LENGTH // 3 - 3) + "'",
+    "here-documents": "<<A " * (LENGTH // 4),
+    "many parts": "a;" * (LENGTH // 2),
+    "brackets": "[ a ];" * (LENGTH // 6 - 1),
+    "one bracket": "[ " + "a " * (LENGTH // 2 - 2) + "]",
 }
 
 
@@ -58,14 +70,14 @@ def cost(command: str, rules: Rules) -> float:
 def main() -> None:
     """Print the costs."""
     commands = [json.loads(line)["command"] for line in CASES.read_text(encoding="utf-8").splitlines()]
-    named: tuple[tuple[str, Rules], ...] = (("no rules", ()), ("two deny rules", DENY))
+    named: tuple[tuple[str, Rules], ...] = (("no rules", ()), ("two deny rules", DENY), ("33 rules", MANY))
     for name, rules in named:
         costs = sorted(cost(command, rules) for command in commands)
         late = costs[len(costs) * 99 // 100]
         print(f"{len(costs)} cases, {name}: median {median(costs):.3f} ms, 99% {late:.2f}, most {costs[-1]:.2f}")
     for name, command in WORST.items():
-        plain, denied = cost(command, ()), cost(command, DENY)
-        print(f"{name:20} {len(command):6} characters: {plain:7.2f} ms, with deny rules {denied:7.2f} ms")
+        plain, denied, many = cost(command, ()), cost(command, DENY), cost(command, MANY)
+        print(f"{name:24} {len(command):6} characters: {plain:7.2f} ms, deny rules {denied:7.2f}, 33 rules {many:7.2f}")
 
 
 if __name__ == "__main__":

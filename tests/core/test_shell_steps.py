@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness_core.permissions import everywhere, shell
+from harness_core.permissions import everywhere, grammar, shell
 from harness_core.permissions.paths import World
 from harness_core.permissions.readonly import classify
 from harness_core.permissions.rule import PermissionRule
 from harness_core.permissions.rules import check_rules
-from tests.bench.permissions import DENY, WORST
+from tests.bench.permissions import DENY, MANY, WORST
 from tests.core.test_shell_fuzz import PIECES
 
 WORLD = World("/ws", "/home/dev")
@@ -61,7 +61,7 @@ def bounded(command: str, rules: Sequence[PermissionRule] = ()) -> str:
 
 
 @pytest.mark.parametrize("name", WORST)
-@pytest.mark.parametrize("rules", [(), DENY], ids=["no rules", "deny rules"])
+@pytest.mark.parametrize("rules", [(), DENY, MANY], ids=["no rules", "deny rules", "many rules"])
 def test_the_worst_texts_are_judged_in_steps_that_grow_with_their_length(name: str, rules: Any) -> None:
     bounded(WORST[name], rules)
 
@@ -92,3 +92,19 @@ bracketed = st.lists(
 def test_whatever_stands_in_brackets_is_judged_in_a_bounded_number_of_steps(command: str) -> None:
     for rules in ((), DENY):
         bounded(command, rules)
+
+
+@pytest.mark.parametrize("text", ["a=(" * 3_000, "<<A " * 2_400, "a=(b " * 900])
+def test_a_text_that_the_parser_would_read_again_and_again_counts_as_one_that_cannot_be_parsed(text: str) -> None:
+    assert grammar.parse(text.encode()) is None
+    assert classify(text, WORLD).effect == "ask"
+    rules = (PermissionRule.allow("bash"), PermissionRule.deny("bash", "rm *"))
+    assert check_rules(rules, "bash", {"command": text}, WORLD).effect == "ask"
+    assert check_rules(rules, "bash", {"command": text + "\nrm x"}, WORLD).effect == "deny"
+
+
+def test_a_long_text_of_many_lines_is_parsed() -> None:
+    script = "if [ -f a ]; then\n  echo 'x y' >> \"$file\"\n  cat <<E\nhello\nE\nfi\n" * 90
+    assert len(script) > 4_000
+    assert grammar.parse(script.encode()) is not None
+    assert not grammar.parse(script.encode()).has_error
