@@ -13,6 +13,9 @@ from harness_core.events import HITLSubmitted, RuleChanged, RunEnd, ToolCallEnd,
 from harness_core.testing import RecordingTool, ScriptedModel, call
 from tests.acceptance.desk import Desk, buttons, reading, shown, value_of
 
+TEXT = {"type": "string"}
+DEPLOY = {"type": "object", "properties": {"target": TEXT, "script": TEXT}, "required": ["target", "script"]}
+
 
 async def test_a_rejection_ends_the_run_with_its_reason_as_the_seed_has_it(tmp_path: Path) -> None:
     change = RecordingTool("change")
@@ -168,6 +171,27 @@ async def test_a_form_that_was_never_offered_allows_nothing_for_always(tmp_path:
         assert await desk.facts(ts, HITLSubmitted) == []
         assert await desk.facts(ts, RuleChanged) == []
         assert run.runs == []
+
+
+async def test_what_a_card_had_to_cut_is_not_approved_through_a_form_that_keeps_it_unseen(tmp_path: Path) -> None:
+    deploy = RecordingTool("deploy", schema=DEPLOY)
+    script = "echo\n" * 2_000 + "rm -rf /"
+    async with Desk(tmp_path, ScriptedModel(call("deploy", target="prod", script=script), "done"), [deploy]) as desk:
+        ts = await desk.ask("deploy")
+        card = await desk.card(ts)
+        assert not {"approve", "edit", "always"} & set(buttons(card))
+        assert (await desk.click(card, "edit", value=value_of(card, "reject"), force=True)).ok
+        await desk.told(people.ADA, "not switched on here")
+        await desk.click(card, "reject")
+        form = await desk.form()
+        desk.slack.world.views[form["id"]]["view"]["callback_id"] = "edit"  # a client may send what it likes
+
+        assert (await desk.slack.submit(people.ADA, {"choice": "stop"})).ok
+
+        assert await desk.facts(ts, HITLSubmitted) == []
+        assert deploy.runs == []
+        await desk.click(card, "review")
+        assert "rm -rf /" in shown(await desk.form())
 
 
 async def test_what_no_form_can_show_can_only_be_rejected_or_skipped(tmp_path: Path) -> None:

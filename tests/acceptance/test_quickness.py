@@ -16,23 +16,57 @@ from harness_core.store.sqlite import SQLiteStore
 from harness_core.testing import Milestones, RecordingTool, ScriptedModel, call
 from tests.acceptance.desk import CHANNEL, Desk, buttons, clock_of_today, reading
 
+EVERY = tuple(f"chat.{verb}" for verb in ("postMessage", "update", "postEphemeral"))
+EVERY += (
+    "users.info",
+    "conversations.info",
+    "conversations.replies",
+    "views.open",
+    "reactions.add",
+    "reactions.remove",
+)
 
-async def test_a_click_runs_its_tool_while_slack_answers_nothing(tmp_path: Path) -> None:
+
+@pytest.mark.parametrize("who", [people.ADA, people.CLEO], ids=["an administrator", "an approver who said nothing yet"])
+async def test_a_click_runs_its_tool_while_slack_answers_nothing(tmp_path: Path, who: str) -> None:
     change = RecordingTool("change")
-    async with Desk(tmp_path, ScriptedModel(call("change", a=1), "done"), [change]) as desk:
+    model = ScriptedModel([call("change", a=1)], [call("look")], "done")
+    look = RecordingTool("look", read_only=True)
+    async with Desk(tmp_path, model, [change, look], approvers=frozenset({people.CLEO})) as desk:
+        await known(desk)
         ts = await desk.ask("change it")
         card = await desk.card(ts)
-        gates = [desk.slack.hold(f"chat.{verb}") for verb in ("postMessage", "update", "postEphemeral")]
+        await desk.settled()
+        gates = [desk.slack.hold(method) for method in EVERY]
 
-        assert (await desk.click(card, "approve")).ok
+        assert (await desk.click(card, "approve", who)).ok
         await change.started.reach(1)
         await desk.bot.engine.idle()
 
+        assert len(look.runs) == 1
         assert desk.texts(ts) == []
         for gate in gates:
             gate.set()
         await desk.answer(ts, "done")
         await desk.card(ts, showing="ran")
+
+
+async def test_a_form_that_slack_is_slow_to_open_keeps_nobody_else_waiting(tmp_path: Path) -> None:
+    change = RecordingTool("change")
+    async with Desk(tmp_path, ScriptedModel([call("change", a=1), call("change", a=2)], "done"), [change]) as desk:
+        ts = await desk.ask("change both")
+        await desk.card(ts, 2)
+        first, second = desk.cards(ts)
+        gate = desk.slack.hold("views.open")
+        opening = asyncio.ensure_future(desk.click(first, "edit"))
+
+        assert (await desk.click(first, "approve")).ok
+        assert (await desk.click(second, "approve")).ok
+
+        await change.started.reach(2)
+        assert not opening.done()
+        gate.set()
+        await opening
 
 
 async def test_a_channel_that_slack_holds_up_does_not_hold_up_another(tmp_path: Path) -> None:
