@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Final
 
@@ -13,7 +12,7 @@ from harness_core.permissions.paths import has_wildcard, protected, unescaped, u
 from harness_core.permissions.patterns import exact_parts, exact_text, words_of
 from harness_core.permissions.rule import PermissionRule
 from harness_core.permissions.shell import read
-from harness_core.permissions.subjects import KINDS, Kind
+from harness_core.permissions.subjects import KINDS, Kind, Twice, unambiguous
 from harness_core.permissions.text import disguised, invisible
 from harness_core.types import canonical
 
@@ -145,14 +144,22 @@ def _allowed_address(pattern: str) -> str:
 
 
 def _url(pattern: str) -> str:
-    """A host stands for all below it, so there is little that can be wrong with it."""
-    plain = pattern.rstrip("*")
+    """A host stands for all below it, a URL for every spelling of it; a star stands only where it means something."""
+    scheme, mark, rest = pattern.rpartition("://")
+    if mark and scheme.casefold() not in ("http", "https"):
+        return "only http and https are fetched"
+    authority, path = re.match(r"([^/?#]*)(.*)", rest if mark else pattern, re.S).groups()  # type: ignore[union-attr]
+    if path and not mark and path.strip("/*"):
+        return "a path needs the whole URL with its scheme, as in https://host/path/*"
+    if "*" in path.partition("?")[0].rstrip("*"):
+        return "in a URL, * stands at the end alone"
+    if "#" in path:
+        return "what stands behind # is never sent"
+    host = authority.rpartition("@")[2].casefold().removeprefix("*.")
+    if host.count(":") > 1 and "[" not in host:
+        host = f"[{host}]"
     try:
-        if "://" in plain and plain.rstrip("/").count("/") != 2:
-            urls.canonical_url(plain)
-            return ""
-        host = (plain.partition("://")[2] or plain).rstrip("/").rpartition("@")[2]
-        urls.canonical_host(re.sub(r":[0-9]*$", "", host.removeprefix("*.")) if "[" not in host else host)
+        urls.canonical_host(re.sub(r"(\]|^[^:]*):[0-9]*$", r"\1", host))
     except urls.BadUrl as bad:
         return f"{bad}: write a host, or a URL with its scheme"
     return ""
@@ -163,10 +170,12 @@ def _url(pattern: str) -> str:
 
 def _json(pattern: str, *, allow: bool) -> str:
     try:
-        value = json.loads(pattern)
+        value = unambiguous(pattern)
         if isinstance(value, dict):
             canonical(value)
             return ""
+    except Twice as twice:
+        return f"the pattern has {twice}"
     except ValueError:
         value = None
     if allow or pattern.lstrip().startswith("{"):

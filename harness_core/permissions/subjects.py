@@ -82,10 +82,27 @@ def every_text(value: object) -> list[str]:
     return []
 
 
+class Twice(ValueError):
+    """A key stands twice in one object, and programs differ in which of the values counts."""
+
+
+def unambiguous(text: str) -> object:
+    """The value that a JSON text stands for. Raises ValueError; Twice for a key that is given twice."""
+    return json.loads(text, object_pairs_hook=_object)
+
+
+def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        names = [name for name, _ in pairs]
+        raise Twice(f"the key {next(name for name in names if names.count(name) > 1)!r} twice")
+    return found
+
+
 def same_json(pattern: str, args: Args) -> bool:
     """Whether a pattern is the JSON of exactly these arguments, compared as values."""
     try:
-        wanted = json.loads(pattern)
+        wanted = unambiguous(pattern)
     except ValueError:
         return False
     return isinstance(wanted, dict) and canonical(wanted) == canonical(args)

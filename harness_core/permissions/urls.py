@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import ipaddress
 import re
+import unicodedata
 from dataclasses import dataclass
 from typing import Final
+from urllib.parse import unquote
 
 from harness_core.permissions.text import invisible
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 LONGEST_URL: Final = 8_192  # characters; what most servers take
+_MOST_ENCODED: Final = 4  # times that a path is decoded; servers do it once, and some proxies again
 _PORTS: Final = {"https": 443, "http": 80}
 _URL: Final = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<authority>[^/?#]*)(?P<rest>[/?#].*|)", re.S)
 _AUTHORITY: Final = re.compile(r"(?P<host>\[[^\[\]]*\]|[^:\[\]]*)(?::(?P<port>[1-9][0-9]{0,4}))?")
@@ -213,37 +216,59 @@ def _url_pattern(pattern: str, url: Url) -> bool:
 
 
 def denies(pattern: str | None, text: str, addresses: tuple[str, ...] = ()) -> bool:
-    """Whether a deny or ask pattern matches: a host with all below it, whatever scheme, port, path or user name."""
+    """Whether a deny or ask pattern matches, in any spelling: a host with all below it, or a URL, or what begins so.
+
+    Scheme, port and user name never make a difference; a name matches all below it, an address whatever wraps it.
+    """
     if pattern is None or pattern == "":
         return True
-    if "://" in pattern and pattern.rstrip("*").rstrip("/").count("/") != 2:
-        return _denies_url(pattern, text)
-    wanted = pattern.partition("://")[2] or pattern
-    wanted = _loose_host(wanted.rstrip("*").rstrip("/"))
-    hosts = {_loose_host(text), *addresses}
-    wanted = wanted.removeprefix("*.")
-    return any(host == wanted or host.endswith("." + wanted) for host in hosts)
-
-
-def _denies_url(pattern: str, text: str) -> bool:
-    try:
-        url = canonical_url(text)
-        wanted = canonical_url(pattern.rstrip("*"))
-    except BadUrl:
-        return text.casefold().startswith(pattern.rstrip("*").casefold())
-    if (wanted.host, wanted.port) != (url.host, url.port):
+    wanted, given = _loose_host(pattern.rstrip("*")), _loose_host(text)
+    path = _loose_path(pattern.rstrip("*"))
+    hosts = {given, *map(_loose_host, addresses)}
+    if path == "/" and "?" not in pattern:
+        return any(_below(host, wanted.removeprefix("*.")) for host in hosts)
+    below = wanted.startswith("*.") and any(_below(host, wanted[2:]) for host in hosts)
+    if wanted not in hosts and not below:
         return False
-    return url.path.casefold().startswith(wanted.path.casefold()) if pattern.endswith("*") else (
-        (wanted.path, wanted.query) == (url.path, url.query)
-    )  # fmt: skip
+    found = _loose_path(text)
+    if pattern.endswith("*"):
+        return any(one.startswith(path) or one + "/" == path for one in {found, _loose_path(text, literal=True)})
+    return found.rstrip("/") == path.rstrip("/")
+
+
+def _below(host: str, wanted: str) -> bool:
+    return host == wanted or (host.endswith("." + wanted) and address_of(wanted) is None)
+
+
+def _loose_path(text: str, *, literal: bool = False) -> str:
+    """The path and query of almost anything, as the most obliging server reads them; literal: dots left in place."""
+    rest = re.split(r"[/?#\\]", text.partition("://")[2] or text, maxsplit=1)
+    behind = text[len(text) - len(rest[1]) - 1 :] if len(rest) > 1 else ""
+    for _ in range(_MOST_ENCODED):
+        plain = unquote(behind, errors="replace")
+        if plain == behind:
+            break
+        behind = plain
+    path, mark, query = behind.partition("#")[0].replace("\\", "/").casefold().partition("?")
+    segments: list[str] = []
+    for segment in (one.partition(";")[0] for one in path.split("/")):
+        if segment == ".." and not literal:
+            del segments[-1:]
+        elif segment not in ("", "."):
+            segments.append(segment)
+    end = "/" if path.endswith("/") and segments else ""
+    return "/" + "/".join(segments) + end + (mark + query if query else "")
 
 
 def _loose_host(text: str) -> str:
-    """The host of almost anything, for matching that widens; addresses by their value."""
+    """The host of almost anything, for matching that widens; addresses by their value, without what wraps them."""
     authority = re.split(r"[/?#\\]", text.partition("://")[2] or text, maxsplit=1)[0]
-    host = authority.rpartition("@")[2].strip().casefold()
-    host = host if host.startswith("[") else host.partition(":")[0]
-    host = host.rstrip(".").replace("\u3002", ".")
+    host = unquote(authority.rpartition("@")[2]).strip().casefold()
+    if host.startswith("["):
+        host = host[1:].partition("]")[0]
+    elif host.count(":") < 2:
+        host = host.partition(":")[0]
+    host = unicodedata.normalize("NFKC", host).replace("\u3002", ".").rstrip(".")
     if not host.isascii():
         try:
             host = host.encode("idna").decode("ascii")
@@ -267,9 +292,14 @@ def _numeric(host: str) -> str:
         value = sum(n << (24 - 8 * place) for place, n in enumerate(high)) + low
         return str(ipaddress.IPv4Address(value))
     except ValueError:
-        if host.startswith("["):
-            try:
-                return f"[{ipaddress.IPv6Address(host.strip('[]'))}]"
-            except ValueError:
-                return ""
+        return _unwrapped(host)
+
+
+def _unwrapped(host: str) -> str:
+    """An IPv6 address in one spelling, or the IPv4 address that it stands for; "" if it is neither."""
+    try:
+        address = ipaddress.IPv6Address(host.partition("%")[0])
+    except ValueError:
         return ""
+    low = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF) if int(address) >> 32 == 0 and int(address) > 1 else None
+    return str(address.ipv4_mapped or address.sixtofour or _nat64(address) or low or address)

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness_core.errors import ConfigError
+from harness_core.permissions import urls
 from harness_core.permissions.rule import PermissionRule
 from harness_core.permissions.sound import fault_of
 from harness_core.policy_file import PolicyFile, StandingRule, parse_policy
@@ -145,7 +146,15 @@ def test_a_heading_in_a_text_does_not_mislead_the_line_numbers() -> None:
         ("deny", "webfetch", "*", "write a host"),
         ("deny", "webfetch", "ev*il.example", "write a host"),
         ("deny", "webfetch", "https//evil.example/é\u200b", "invisible"),
+        ("deny", "webfetch", "evil.*", "write a host"),
+        ("deny", "webfetch", "evil.example/a/*", "whole URL"),
+        ("deny", "webfetch", "https://evil.example/*/a", "at the end alone"),
+        ("deny", "webfetch", "ftp://evil.example/", "only http and https"),
+        ("deny", "webfetch", "https://evil.example/#a", "never sent"),
+        ("deny", "webfetch", "2606:4700::x", "IPv6"),
         ("deny", "refund", '{"account": }', "JSON"),
+        ("deny", "refund", '{"a":1,"a":2}', "twice"),
+        ("allow", "refund", '{"a":{"b":1,"b":1}}', "twice"),
         ("deny", "refund", "/etc/*", "no wildcards"),
         ("deny", "re fund", None, "name of a tool"),
     ],
@@ -165,6 +174,32 @@ def test_every_rule_of_the_truth_table_that_decides_a_row_is_sound() -> None:
 
     assert len(deciding) > 50
     assert {(str(one), fault_of(one)) for one in deciding if fault_of(one)} == set()
+
+
+_HOSTS = st.text("ab.:-0123456789*[]@/?é%", max_size=12) | st.from_regex(
+    r"(https?://)?(\*\.)?[a-z]{1,3}(\.[a-z]{1,3}){1,2}(:[0-9]{1,3})?(/[a-z./%0-9]{0,6})?\*?", fullmatch=True
+)
+
+
+@given(_HOSTS)
+def test_a_deny_rule_for_urls_that_is_taken_does_match_what_it_names(pattern: str) -> None:
+    if not pattern or fault_of(PermissionRule.deny("webfetch", pattern)):
+        return
+    scheme, mark, rest = pattern.rstrip("*").rpartition("://")
+    host = rest.removeprefix("*.")
+    named = f"[{host}]" if mark + host == host and host.count(":") > 1 and "[" not in host else host
+
+    assert urls.denies(pattern, f"{scheme or 'https'}://{named}")
+
+
+@given(st.sampled_from(["http", "https", "HTTPS"]), st.sampled_from(["", "me@", "a:b@"]),
+       st.sampled_from(["evil.example", "EVIL.example.", "evil.example:8443", "%65vil.example"]),
+       st.lists(st.sampled_from(["/", "//", "/./", "/x/../", "/%2e/", "\\"]), min_size=2, max_size=2),
+       st.sampled_from(["ab", "%61b", "A%62", "%2561b"]), st.sampled_from(["", "?q=1", "#f", "/c"]))  # fmt: skip
+def test_a_denied_url_is_denied_in_every_spelling(
+    scheme: str, user: str, host: str, slashes: list[str], name: str, end: str
+) -> None:
+    assert urls.denies("https://evil.example/ab/*", f"{scheme}://{user}{host}{slashes[0]}{name}{slashes[1]}c{end}")
 
 
 @given(
