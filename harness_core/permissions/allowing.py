@@ -128,7 +128,7 @@ def _by_parts(
             return False
         return True
 
-    return used, judged(reading, world, allowed, "is not covered by a rule")
+    return used, judged(reading, world, allowed, "is not covered by a rule, and")
 
 
 def _covers_part(rule: PermissionRule, part: Command, places: Sequence[str], world: World, by_itself: Any) -> bool:

@@ -55,7 +55,7 @@ def judged(
     reading: Reading,
     world: World,
     allowed: Callable[[Command, Sequence[str]], bool],
-    fault: str = "is not known to be read-only",
+    fault: str = "is not known to be read-only:",
 ) -> Verdict:
     """Judge each part. allowed: whether something else than this table lets a part run from these folders. fault: what
     is then said of the first part that neither lets run, where there are several.
@@ -70,7 +70,7 @@ def judged(
             if not allowed(part, places[place]):
                 look(part, places[place], world, first=place == 0, only=len(reading.commands) == 1)
         except Refused as refused:
-            where = f"the part {quoted(part.source)} {fault}: " if len(reading.commands) > 1 else ""
+            where = f"the part {quoted(part.source)} {fault} " if len(reading.commands) > 1 else ""
             return Verdict("ask", f"{where}{refused}", part.source)
     return _really(reading, world)
 

@@ -24,6 +24,9 @@ DEEPEST: Final = 400  # levels of the tree; a chain of && is one level per part
 _STRUCTURE: Final = frozenset({"program", "list", "pipeline", "redirected_statement"})
 _WORDS: Final = frozenset({"command_name", "word", "number", "string", "raw_string", "concatenation"})
 _OPERATORS: Final = frozenset({"&&", "||", ";", "|"})
+# What bash itself refuses where a command begins, though the grammar lets it pass.
+_OUT_OF_PLACE: Final = frozenset({";;", ";&", ";;&"})
+_ENDINGS: Final = frozenset({"then", "do", "done", "fi", "else", "elif", "esac", "}"})
 # For the reason: what a reviewer calls the constructs that are met most often.
 _NAMES: Final = {
     "command_substitution": "`$(…)` runs another command",
@@ -196,6 +199,8 @@ class _Walk:
                 self._comment(node)
             elif kind in _OPERATORS:
                 self._operator(node)
+            elif kind in _OUT_OF_PLACE:
+                raise Unparsed(_named(node))
             else:
                 raise Unclear(_named(node))
 
@@ -266,6 +271,8 @@ class _Walk:
         if not found.words:
             raise Unparsed("there is no program")
         name = found.words[0]
+        if name.bare and name.text in _ENDINGS:
+            raise Unparsed(f"`{name.text}` stands where nothing was begun")
         if not name.bare or name.glob:
             raise Unclear("the program's name is not written plainly")
         if _ASSIGNMENT.match(name.text):

@@ -107,9 +107,9 @@ def bash_tool(sandbox: Sandbox = WHERE_IT_WORKS, network: Callable[[str], Awaita
     async def bash(command: Annotated[str, AfterValidator(_one_string)], context: ToolContext) -> ToolResult:
         """Run a command with bash in the workspace folder and return its output and exit code.
 
-        Each call is a fresh shell: no working directory, variable or background process outlives it. There is no
-        terminal and no input, and perhaps no network. Standard output and error come merged; very long output loses
-        its middle.
+        Each call is a fresh shell: working directory and variables do not carry over, and nothing may be left in the
+        background. There is no terminal and no input, and perhaps no network. Standard output and error come merged;
+        very long output loses its middle.
         command: the command line, as bash reads it
         """
         seconds = context.deadline.left(context.clock.monotonic(), own=BASH_SECONDS)

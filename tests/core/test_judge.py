@@ -45,6 +45,15 @@ def test_what_only_reads_inside_the_workspace_runs_and_everything_else_asks() ->
     assert verdict(CHANGE).may_always
 
 
+def test_a_call_that_cannot_be_judged_asks_and_ends_nothing() -> None:
+    def seen(args: Args) -> Inspection:
+        raise RuntimeError("a fault of the gate")
+
+    found = judge(Gate(TOOLS), Trace(), LOOK, seen)
+
+    assert (found.effect, found.reason) == ("ask", "the call could not be judged (RuntimeError)")
+
+
 @pytest.mark.parametrize("rules", list(permutations((ALLOW, ASK, DENY))))
 def test_deny_beats_ask_beats_allow_in_any_order(rules: tuple[PermissionRule, ...]) -> None:
     assert verdict(CHANGE, *rules).effect == "deny"

@@ -90,7 +90,7 @@ def test_a_further_allow_rule_never_overcomes_a_deny_and_a_further_deny_never_wi
 @pytest.mark.parametrize(
     ("command", "reason"),
     [
-        ("npm test; git push", "the part `git push` is not covered by a rule: this verb of git is not known to be"),
+        ("npm test; git push", "the part `git push` is not covered by a rule, and this verb of git is not known to be"),
         (
             "npm test > out",
             "it is not covered by the rule “allow bash npm test *”: it redirects to `out`",
