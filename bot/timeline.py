@@ -151,8 +151,6 @@ class _Told:
             case ToolCallEnd(call_uuid=uuid, outcome=outcome, content=content, seconds=seconds):
                 took = f" after {seconds:.1f} s" if seconds else ""
                 yield f"{self._name(uuid)} came to {outcome}{took}: {shown_line(content, TEXT)}"
-            case PolicyInForce(digest=digest):
-                yield f"another policy is in force: {shown_line(digest[:12], 60)}"
             case RuleChanged(change=change, rule=rule, by=by, why=why):
                 reason = f": {shown_line(why, TEXT)}" if why else ""
                 yield f"rule #{rule.id} {change} by {_who(by)} ({shown_line(str(rule), ARGS)}){reason}"
