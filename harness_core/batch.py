@@ -10,7 +10,7 @@ from harness_core import results
 from harness_core.delegate import at_work, child_step, handed_over
 from harness_core.events import Event, HITLDecided, HITLSubmitted, HookRuled, Run, ToolCallEnd
 from harness_core.hitl import Approve, Expired, HITLTask, Reject, edited, fingerprint
-from harness_core.permissions.judge import Judgement, judge, refusal, says
+from harness_core.permissions.judge import Judgement, judge, last_look, refusal, says
 from harness_core.session import CallState, Trace
 from harness_core.steps import (
     Act,
@@ -112,7 +112,10 @@ def _standing(state: CallState, trace: Trace, run: Run, policy: Policy, now: flo
         return _Standing(state, end=results.no_such_tool(call, policy.gate.tools))
     if problem := call.problem or says(tool.check, call.args, results.UNCHECKED):
         return _Standing(state, end=results.unusable(call, problem))
-    verdict = judge(policy.gate, trace, call, state.inspection)
+    if _asking_is_over(trace):
+        verdict = last_look(policy.gate, trace, replace(call, args=state.judged), state.inspection)
+    else:
+        verdict = judge(policy.gate, trace, call, state.inspection)
     if problem := says(tool.check, verdict.args, results.UNCHECKED):
         return _Standing(state, end=results.unusable(call, problem), rulings=verdict.rulings)
     found = state.inspection(verdict.args)
@@ -123,6 +126,11 @@ def _standing(state: CallState, trace: Trace, run: Run, policy: Policy, now: flo
     return _judged(state, verdict, trace, run, policy, now)
 
 
+def _asking_is_over(trace: Trace) -> bool:
+    """Whether a call of the batch has started: from then on calls run as they were judged before, or are refused."""
+    return any(c.started for c in trace.batch)
+
+
 def _judged(state: CallState, verdict: Judgement, trace: Trace, run: Run, policy: Policy, now: float) -> _Standing:
     call = state.call
     if verdict.effect == "deny":
@@ -130,8 +138,7 @@ def _judged(state: CallState, verdict: Judgement, trace: Trace, run: Run, policy
     shown = replace(call, args=verdict.args)
     if shown.effect in run.rejected:
         return _Standing(state, end=results.rejected_again(call, run.rejected[shown.effect]), rulings=verdict.rulings)
-    asking_is_over = any(c.started for c in trace.batch)
-    if verdict.effect == "allow" or asking_is_over:
+    if verdict.effect == "allow":
         return _Standing(state, cleared=Cleared(call, verdict.args, rulings=verdict.rulings))
     if not policy.can_ask:
         return _Standing(state, end=results.nobody_to_ask(call, verdict.reason), rulings=verdict.rulings)
@@ -271,12 +278,16 @@ def _next_call(standings: Sequence[_Standing], trace: Trace, policy: Policy) -> 
     for standing in standings:
         if standing.end:
             return Close(standing.state.call, standing.end, standing.rulings)
+    rulings: tuple[HookRuled, ...] = ()
+    if not _asking_is_over(trace):  # what hooks ruled on any of the batch counts from here on, so it goes on record
+        rulings = tuple(r for s in standings if s.cleared for r in s.cleared.rulings)
+        standings = [replace(s, cleared=s.cleared and replace(s.cleared, rulings=())) for s in standings]
     first = standings[0]
     together = [s.cleared for s in takewhile(lambda s: _together(s, policy), standings) if s.cleared]
     assert first.cleared is not None
     if first.cleared.call.name == policy.delegate:
-        return handed_over(first.cleared, trace, policy)
-    return Act(tuple(together) or (first.cleared,))
+        return handed_over(first.cleared, trace, policy, rulings)
+    return Act(tuple(together) or (first.cleared,), rulings)
 
 
 def _together(standing: _Standing, policy: Policy) -> bool:

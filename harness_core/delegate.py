@@ -25,7 +25,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from harness_core import results
-from harness_core.events import NO_USAGE, Event, HITLDecided, Run, StopRequested, ToolCallEnd
+from harness_core.events import NO_USAGE, Event, HITLDecided, HookRuled, Run, StopRequested, ToolCallEnd
 from harness_core.hooks import run_point
 from harness_core.session import Asked, CallState, Trace
 from harness_core.steps import (
@@ -68,11 +68,11 @@ def at_work(trace: Trace) -> CallState | None:
     return next((c for c in trace.batch if c.child and c.end is None), None)
 
 
-def handed_over(cleared: Cleared, trace: Trace, policy: Policy) -> Delegate:
-    """The step that hands a call over which may run."""
+def handed_over(cleared: Cleared, trace: Trace, policy: Policy, rulings: tuple[HookRuled, ...] = ()) -> Delegate:
+    """The step that hands a call over which may run. rulings: on its batch, to go on record with it."""
     call = replace(cleared.call, args=cleared.args)
     ruled = run_point("subagent_start", policy.gate.hooks, trace, call)
-    return Delegate(cleared, journal_of(trace.session_id, call.call_uuid), (*cleared.rulings, *ruled.rulings))
+    return Delegate(cleared, journal_of(trace.session_id, call.call_uuid), (*rulings, *cleared.rulings, *ruled.rulings))
 
 
 def child_step(state: CallState, trace: Trace, policy: Policy, now: float, note: str = "") -> Step:

@@ -41,7 +41,7 @@ from harness_core.events import HookRuled, Prompted, ToolCallEnd
 from harness_core.frozen import FrozenDict, frozen
 from harness_core.session import Trace
 from harness_core.tally import gate_key
-from harness_core.types import ToolCall, canonical, digest
+from harness_core.types import ToolCall, canonical, digest, same
 from harness_core.verdicts import ACCEPTS as ACCEPTS
 from harness_core.verdicts import ESCAPED, FAILED, FAILS, RULE_CLASSES
 from harness_core.verdicts import Ask as Ask
@@ -59,6 +59,7 @@ from harness_core.verdicts import Verdict as Verdict
 
 ESCAPE_AFTER: Final = 2  # refused batches after which a gate that only guesses is overruled
 FAULT: Final = "failed"  # key of a ruling's payload: in what way the hook failed
+LATE: Final = "late"  # key of a ruling's payload: the arguments that a hook wanted when they were settled already
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +94,9 @@ def name_of(interceptor: Any) -> str:
     return str(getattr(interceptor, "name", "") or type(interceptor).__name__)
 
 
-def run_point(point: Point, interceptors: Iterable[Any], trace: Trace, *about: Any) -> Ruled:
-    """Ask every interceptor that has a method for this point. about: what is at hand; the last of it may be rewritten.
+def run_point(point: Point, interceptors: Iterable[Any], trace: Trace, *about: Any, late: bool = False) -> Ruled:
+    """Ask every interceptor that has a method for this point. about: what is at hand; the last of it may be rewritten,
+    unless it is too late for that: then each hook sees it as it is, and what one would have made of it is only noted.
 
     Rewrites pass on to the next hook, texts add up, and an Ask, a Compress or a Continue stays until something stronger
     is said; the first Deny or Stop ends it. What a failing hook comes to, FAILS says.
@@ -112,6 +114,8 @@ def run_point(point: Point, interceptors: Iterable[Any], trace: Trace, *about: A
         if said is None:
             continue
         verdict, record = _ruling(said, point, interceptor, trace, shown)
+        if late and isinstance(verdict, Rewrite):
+            verdict, record = None, _noted(record, shown[-1])
         ruled = _with(ruled, verdict, record)
         if isinstance(verdict, Deny | Stop):
             break
@@ -136,6 +140,15 @@ def _ruling(
     if isinstance(verdict, Deny) and _escaped(interceptor, trace, verdict):
         return None, replace(record, verdict=ESCAPED)
     return verdict, record
+
+
+def _noted(record: HookRuled, call: ToolCall) -> HookRuled:
+    """The record of a rewrite that comes too late to count."""
+    args = record.payload["args"]
+    if same(args, call.args):  # which is how it was rewritten in time
+        return replace(record, verdict="Observe", payload={})
+    reason = "the arguments were settled before this hook would have changed them, so it changed nothing"
+    return replace(record, verdict="Observe", reason=reason, payload={LATE: args})
 
 
 def _escaped(interceptor: Any, trace: Trace, verdict: Deny) -> bool:

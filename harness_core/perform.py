@@ -249,7 +249,7 @@ class Performer:
         if not self._lease.valid():
             raise LeaseLost
         cleared = step.cleared[: self._around.parallel]
-        facts: list[Event] = []
+        facts: list[Event] = [*step.rulings]
         for c in cleared:
             facts += [*c.rulings, ToolCallStart(c.call, None if same(c.args, c.call.args) else c.args)]
         began = clock.monotonic()

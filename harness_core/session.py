@@ -344,5 +344,7 @@ class Folder:
         self._notes += notes_of((event,))
         if event.verdict == "Stop" and "prompt" in payload:  # it was blocked: no model is to read it
             self._inbox = [p for p in self._inbox if p.seq != payload["prompt"]]
+        if event.verdict == "Rewrite" and event.point == "before_tool":
+            self._call(event.call_uuid, lambda c: replace(c, rewritten=payload["args"]))
         if self._run:
             self._run = with_ruling(self._run, event, self._batch.get(event.call_uuid))

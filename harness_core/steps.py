@@ -138,9 +138,13 @@ class Cleared:
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """Run these calls: one, or neighbours that are all repeatable, which may run at the same time."""
+    """Run these calls: one, or neighbours that are all repeatable, which may run at the same time.
+
+    rulings: on all calls of the batch, where these are the first of it to start.
+    """
 
     cleared: tuple[Cleared, ...]
+    rulings: tuple[HookRuled, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,8 @@ class Asked:
 class CallState:
     """One call of the open batch, and all that happened to it. tasks: every question that was asked about it.
 
-    asked: the questions of the sub-agent that works on it, and of those that work for that one.
+    asked: the questions of the sub-agent that works on it, and of those that work for that one. rewritten: the
+    arguments that hooks gave it when its batch was judged, if any did.
     """
 
     call: ToolCall
@@ -46,6 +47,12 @@ class CallState:
     started: ToolCallStart | None = None
     end: ToolCallEnd | None = None
     asked: tuple[Asked, ...] = ()
+    rewritten: Args | None = None
+
+    @property
+    def judged(self) -> Args:
+        """The arguments with which it was let run, where no person decided about it."""
+        return self.call.args if self.rewritten is None else self.rewritten
 
     @property
     def child(self) -> str:

@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol, TypeVar
 
 from harness_core.calls import valid_text
 from harness_core.events import HookRuled
-from harness_core.hooks import Ask, Deny, Ruled, run_point
+from harness_core.hooks import LATE, Ask, Deny, Ruled, run_point
 from harness_core.permissions.defaults import unruled, world_of
 from harness_core.permissions.paths import World
 from harness_core.permissions.rule import Effect, PermissionRule
@@ -124,10 +124,19 @@ def judge(gate: Gate, trace: Trace, call: ToolCall, seen: Seen) -> Judgement:
 
 def refusal(gate: Gate, trace: Trace, call: ToolCall, seen: Seen) -> Judgement | None:
     """What still counts against a call that was decided: a deny rule or a refusing hook."""
-    ruled = run_point("before_tool", gate.hooks, trace, call)
+    verdict = last_look(gate, trace, call, seen)
+    return verdict if verdict.effect == "deny" else None
+
+
+def last_look(gate: Gate, trace: Trace, call: ToolCall, seen: Seen) -> Judgement:
+    """Deny or allow a call that was let run with these arguments before: by now only a refusal counts. What hooks would
+    ask or rewrite comes too late; rulings: of those that would rewrite, or refuse.
+    """
+    ruled = run_point("before_tool", gate.hooks, trace, call, late=True)
     if isinstance(ruled.verdict, Deny):
         return Judgement("deny", call.args, ruled.verdict.reason, rulings=ruled.rulings, level="hook")
-    return _denied(gate, trace, call, seen)
+    too_late = tuple(ruling for ruling in ruled.rulings if LATE in ruling.payload)
+    return _denied(gate, trace, call, seen) or Judgement("allow", call.args, rulings=too_late)
 
 
 def _levels(gate: Gate, trace: Trace, call: ToolCall, ruled: Ruled, seen: Seen) -> Judgement:
