@@ -14,12 +14,12 @@ from typing import Final
 
 from harness_core.permissions import patterns
 from harness_core.permissions.everywhere import Argv, commands_in
-from harness_core.permissions.options import knows_options, risky
+from harness_core.permissions.options import risky
 from harness_core.permissions.programs import OWN, PROGRAMS
 from harness_core.permissions.text import listed
 from harness_core.permissions.wrappers import RUNNERS, SHELLS, running, starts
 
-MOST_PLACES: Final = 2_000  # at which a command may begin; more than anybody reviews
+MOST_PLACES: Final = 1_000  # at which a command may begin; more than anybody reviews
 _WINDOW: Final = 12  # words from each place on that a rule can see
 
 # Programs to which every word is data, beside those that only read.
@@ -29,10 +29,16 @@ _DATA: Final = listed(
     "umask ulimit getopts let dirs jobs fg bg disown times logger wall write mail tput clear stty unzip gunzip gzip "
     "bzip2 xz zstd cpio patch pwd history [[ (( eval trap . source alias hash enable case esac for select in fi done"
 )
+# Programs to which every word is data, but for options that are known.
+_OPTIONS: Final = listed(
+    "git tar rsync zip curl wget man less more bat split scp rg sort openssl vim vi nvim view ex emacs nano"
+)
 _READ: Final = (frozenset(PROGRAMS) | frozenset(OWN)) - listed("git sed awk gawk mawk rg sort tar command")
 _AWK_RUNS: Final = re.compile(r"[|@]|system|getline|/inet|^-[fEie]|^--")
 _SED_RUNS: Final = re.compile(r"(?:^|[;{}\n!,~$/|#0-9])\s*[0-9gIpM]*e", re.I)  # `e`, or the flag of that name
-_GROUPS: Final = listed("network volume image container compose system builder buildx context config secret service")
+_GROUPS: Final = listed(
+    "run run-script network volume image container compose system builder buildx context config secret service"
+)
 _PLAIN: Final = re.compile(r"[\w./@%][\w./@%+-]*")
 _BETWEEN: Final = re.compile(r"[\s;|&(){}<>`$!,\[\]]+")
 _WITHIN: Final = re.compile(r"[\s;|&(){}<>`$!,\[\]=:]+")
@@ -76,7 +82,7 @@ def _told(name: str, argv: Argv) -> Sequence[str | None]:
     words = argv[1:]
     if not words or name in _DATA or name in _READ:
         return ()
-    if name == "git" or knows_options(name):
+    if name in _OPTIONS:
         return words if risky(name, [word or "" for word in words]) else ()
     if name in ("awk", "gawk", "mawk"):
         return [word for word in words if word and _AWK_RUNS.search(word)]

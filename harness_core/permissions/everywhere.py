@@ -106,6 +106,7 @@ class _Search:
         self.commands: list[Argv] = []
         self.opaque = ""
         self.told: list[Argv] = []
+        self.verbs: set[Argv] = set()  # of git, without options before them
         self.texts: list[str] = []
         self.seen: set[str] = set()
         self.done: set[Argv] = set()
@@ -339,7 +340,9 @@ class _Search:
             self._elevated(argv)
         else:
             self._programs(name, argv)
-        inner = [argv[start:] for start in starts(argv)]
+        if name == "command" and len(argv) > 1 and argv[1] and re.fullmatch(r"-p?[vV]+", argv[1]):
+            return []  # it only says what the name means
+        inner = [argv[start:] for start in starts(argv)[: MOST_INNER + 1]]
         return self._repeated(_replaced(argv), inner) if name in ("xargs", "gxargs", "parallel") else inner
 
     def _fed(self, why: str = "a shell runs what it is fed with") -> None:
@@ -352,6 +355,8 @@ class _Search:
             if word in ("-", "--") and not ended:
                 ended = True
                 continue
+            if word in ("--version", "--help") and place == 1:
+                return
             if word is not None and not ended and word.startswith(("-", "+")):
                 takes = takes or (word[1:2] != "-" and "c" in word[1:])
                 reads = reads or (word[1:2] != "-" and "s" in word[1:])
@@ -433,6 +438,8 @@ class _Search:
 
     def _git(self, argv: Argv) -> list[Argv]:
         """git without its global options, and what its options run."""
+        if argv in self.verbs:
+            return []
         for place, word in enumerate(argv):
             if word is None or "=" not in word:
                 continue
@@ -440,9 +447,10 @@ class _Search:
             if value[:1] == "!" or (argv[place - 1] == "-c" and _RUNS_KEY.search(key)):
                 self._add(value.removeprefix("!"))
         found: list[Argv] = [("git", *argv[at:]) for at in verbs(argv)[:MOST_INNER]]
+        self.verbs.update(found)
         for inner in list(found):
-            words = [word for word in inner[2:] if word]
-            if inner[1] == "config" and any(_RUNS_KEY.search(word) for word in words):
+            words = [word for word in inner[2:] if word] if inner[1] == "config" else []
+            if any(_RUNS_KEY.search(word) for word in words):
                 for word in words:
                     self._add(word.removeprefix("!"))
             if inner[1:3] in (("bisect", "run"), ("submodule", "foreach")):

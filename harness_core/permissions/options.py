@@ -117,11 +117,6 @@ def risky(name: str, words: Sequence[str]) -> str:
     return ""
 
 
-def knows_options(name: str) -> bool:
-    """Whether it is known which options of a program may run another one."""
-    return name in _LONG or name in _SHORT or name in _PLAIN
-
-
 def takes_value(name: str, option: str) -> bool:
     """Whether the word behind this one, of a network client, is the value of an option."""
     if not option.startswith("-") or "=" in option or name not in _PLAIN:
