@@ -45,7 +45,7 @@ def rule_asked(effect: Effect, rest: str) -> RuleAsked | str:
     pattern, options = taken
     scope, seconds, why = _options(options)
     if scope is None:
-        return words.usage(effect)
+        return words.options_unread(effect, options)
     rule = PermissionRule(effect, tool, pattern)
     if fault := fault_of(rule):
         return words.never_matches(rule, fault)

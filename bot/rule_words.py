@@ -61,6 +61,12 @@ def usage(effect: Effect) -> str:
     )
 
 
+def options_unread(effect: Effect, options: str) -> str:
+    """What stands behind the pattern cannot be read."""
+    long = "`--for` takes one length, as in `--for 90m`, `--for 8h` or `--for 2d`. " if "--for" in options else ""
+    return f"No rule was made: `{escape(options.strip().replace('`', ''))}` cannot be read. {long}{usage(effect)}"
+
+
 def typography(found: Sequence[str]) -> str:
     """The pattern holds what a phone makes of quotes and dashes."""
     return (

@@ -64,6 +64,7 @@ def test_forgotten_accents_narrow_an_allow_rule_and_widen_a_deny() -> None:
         ("", "Type `/harness deny"),
         ("--workspace bash", "Type `/harness deny"),
         ("bash ls --for", "Type `/harness deny"),
+        ("bash ls --for 8 hours", "`--for 8 hours` cannot be read. `--for` takes one length, as in `--for 90m`"),
         ("bash ls --for 8", "Type `/harness deny"),
         ("bash ls --for 0h", "Type `/harness deny"),
         ("bash ls --for 8h --for 9h", "Type `/harness deny"),
