@@ -180,7 +180,10 @@ class HarnessEngine:
         return stored[0] if stored else None
 
     async def amend(self, session: AgentSession | str, ref: str, text: str | None, *, key: str | None = None) -> bool:
-        """An author edited (text) or withdrew (None) the prompt with this key; moot once the model has read it."""
+        """An author edited (text) or withdrew (None) the prompt with this key. False if that (key) is stored already.
+
+        Moot once the model has the prompt: the history says what the model read, also while it still answers.
+        """
         amended = PromptAmended(ref, text, at=self.clock.now())
         return bool(await self.store.append(_id(session), amended, key=key))
 

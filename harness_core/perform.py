@@ -157,6 +157,8 @@ class Performer:
         await self._recorder.record((start, *(replace(f, run_id=start.run_id) for f in step.facts)), guarded=True)
 
     async def _reason(self, step: Reason, policy: Policy) -> None:
+        if self._journal.trace.seq != self._recorder.decided_on:  # hooks have not seen what came since
+            return
         trace = _with_all_that_it_holds(self._journal.trace, step)
         messages, size = _sized(trace, policy)
         until = self._until(policy, last=bool(step.limit))
@@ -314,7 +316,8 @@ def _with_all_that_it_holds(trace: Trace, step: Reason) -> Trace:
     if not step.limit or run is None:
         return trace
     # The last message of a run answers what the run was about: whoever spoke since then begins the next one.
-    upto = max(run.began, run.upto)
+    later = [p.seq or 0 for p in trace.inbox if (p.seq or 0) > max(run.began, run.upto)]
+    upto = min(later, default=trace.seq + 1) - 1
     return replace(trace, seq=upto, inbox=tuple(p for p in trace.inbox if (p.seq or 0) <= upto))
 
 

@@ -49,6 +49,11 @@ def fold(events: Iterable[Event]) -> Trace:
     return folder.trace()
 
 
+def _as_sent(prompt: Prompted) -> tuple[float, int]:
+    """The order in which people wrote."""
+    return prompt.sent_at, prompt.seq or 0
+
+
 class Folder:
     """Adds facts up one by one. What it has handed out never changes; inside are lists, and a run that is changed in
     place until somebody sees it, so that a long history stays linear.
@@ -70,6 +75,7 @@ class Folder:
         self._goal: int | None = None
         self._notes: list[str] = []
         self._heard: tuple[int, ...] = ()
+        self._edits: list[tuple[int, Prompted]] = []  # (the edit, the prompt before it), since hooks were last asked
         self._runs = 0
         self._at = 0.0  # of the fact before
         self._settled: tuple[CallState, ...] = ()
@@ -178,12 +184,13 @@ class Folder:
 
     def _prompted(self, event: Prompted) -> None:
         self._inbox.append(event)
-        self._inbox.sort(key=lambda p: (p.sent_at, p.seq or 0))
+        self._inbox.sort(key=_as_sent)
         if self._run:
             self._change(rejected={}, recent=(), refused={}, heard=self._run.steps)
 
     def _amended(self, event: PromptAmended) -> None:
-        amended = [p.seq for p in self._inbox if p.ref == event.ref]
+        amended = {p.seq: p for p in self._inbox if p.ref == event.ref}
+        self._edits += [(self._seq, p) for p in amended.values()]
         self._heard = tuple(seq for seq in self._heard if seq not in amended)
         if event.text is None:
             self._inbox = [p for p in self._inbox if p.ref != event.ref]
@@ -193,16 +200,26 @@ class Folder:
     def _ruled_on(self, event: PromptHeard) -> None:
         self._inbox = [replace(p, text=event.text) if p.seq == event.prompt else p for p in self._inbox]
         self._heard = (*self._heard, event.prompt)
+        self._edits = [(at, before) for at, before in self._edits if before.seq != event.prompt]
 
     def _deliver(self, upto: int) -> None:
-        if not (self._inbox or self._heard):
+        """Take over what a request held that was built from these facts: what was edited or withdrawn while the model
+        had it already is in the history as the model read it.
+        """
+        if not (self._inbox or self._heard or self._edits):
             return
-        held = [p for p in self._inbox if (p.seq or 0) <= upto]
-        self._inbox = [p for p in self._inbox if (p.seq or 0) > upto]
-        self._heard = tuple(seq for seq in self._heard if seq > upto)
+        read = {before.seq: before for at, before in reversed(self._edits) if (before.seq or 0) <= upto < at}
+        current = {p.seq: p for p in self._inbox if (p.seq or 0) <= upto}
+        held = sorted((current | read).values(), key=_as_sent)
+        self._forget(upto)
         if held and self._goal is None:
             self._goal = len(self._messages)
         self._messages.extend(heard(p) for p in held)
+
+    def _forget(self, upto: int) -> None:
+        self._inbox = [p for p in self._inbox if (p.seq or 0) > upto]
+        self._heard = tuple(seq for seq in self._heard if seq > upto)
+        self._edits = [(at, before) for at, before in self._edits if (before.seq or 0) > upto]
 
     # -- the run -------------------------------------------------------------------------------------------------------
 
@@ -249,13 +266,23 @@ class Folder:
             if state.end is None:
                 call, unseen = state.call, results.child_left if state.child else results.unknown
                 self._ended(unseen(call) if state.started else results.not_run(call, "the run ended before"))
-        # What this run was asked, it was asked, even if no model ever answered: it must not begin the next run.
-        self._deliver(max(run.began, run.upto))
+        self._leave(max(run.began, run.upto))
         if event.status == "stopped" and run.stop:
             self._inbox = [p for p in self._inbox if (p.seq or 0) > (run.stop.seq or 0)]
         self._answer, self._status = event.answer, event.status
         self._notes = []  # nobody is left to read them
         self._run = None
+
+    def _leave(self, upto: int) -> None:
+        """What this run was asked, it was asked, even if no model ever answered: it must not begin the next run. But
+        what somebody has edited since is a new question, which no model has read and no hook has seen.
+        """
+        edited = {before.seq for at, before in self._edits if at > upto}
+        kept = [p for p in self._inbox if p.seq in edited]
+        self._inbox = [p for p in self._inbox if p.seq not in edited]
+        self._edits = []
+        self._deliver(upto)
+        self._inbox = sorted((*self._inbox, *kept), key=_as_sent)
 
     # -- the batch -----------------------------------------------------------------------------------------------------
 
@@ -331,6 +358,7 @@ class Folder:
         self._rules = {rule.id: rule for rule in ledger.rules}
         self._answer, self._status = ledger.answer, ledger.status
         self._usage, self._unpriced = ledger.usage, ledger.unpriced
+        self._edits = []  # no request was built from the facts before
         self._notes, self._heard, self._runs = list(ledger.notes), ledger.heard, ledger.runs
         self._run = ledger.run and replace(
             ledger.run, takeovers=0, compressed=self._seq, futile=0 if event.fits else ledger.run.futile + 1

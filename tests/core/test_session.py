@@ -91,6 +91,30 @@ def test_an_edit_of_what_the_model_has_read_is_moot() -> None:
     assert said(trace) == [("user", "one"), ("assistant", "read")]
 
 
+def test_what_is_edited_or_withdrawn_while_the_model_answers_stays_as_the_model_read_it() -> None:
+    prompts = [Prompted("one", ref="1"), Prompted("two", ref="2"), Prompted("three", ref="3"), RunStart("r")]
+    early = PromptAmended("1", "ONE")
+    late = [PromptAmended("1", "uno"), PromptAmended("1", "un"), PromptAmended("2"), PromptAmended("3", "tre")]
+
+    trace = fold(history(*prompts, early, *late, reasoned("read", upto=5)))
+    retried = fold(history(*prompts, early, ModelFailed("server", 1, 1, upto=5), *late, reasoned("read", upto=10)))
+
+    assert said(trace) == [("user", "ONE"), ("user", "two"), ("user", "three"), ("assistant", "read")]
+    assert said(retried) == [("user", "un"), ("user", "tre"), ("assistant", "read")]
+
+
+def test_an_edit_that_no_model_has_read_when_its_run_fails_is_a_new_question() -> None:
+    facts = [Prompted("one", ref="1"), Prompted("two", ref="2"), RunStart("r"), ModelFailed("auth", 1, 1, upto=3)]
+
+    trace = sum_of(*facts, PromptAmended("1", "ONE"), PromptAmended("2"), RunEnd("failed"))
+    stopped = sum_of(*facts, PromptAmended("1", "ONE"), StopRequested("r"), RunEnd("stopped"))
+
+    assert [p.text for p in trace.inbox] == ["ONE"]
+    assert (trace.messages, trace.heard) == ((), ())
+    assert stopped.inbox == ()
+    assert [m.content for m in stopped.messages] == ["two"]
+
+
 def test_results_stand_in_model_order_whatever_order_they_came_in() -> None:
     trace = sum_of(Prompted("hi"), RunStart("r"), reasoned(A, B, C), ended(C, "3"), ended(A, "1"), ended(B, "2"))
 

@@ -145,6 +145,41 @@ async def test_a_prompt_that_a_hook_blocks_reaches_no_model_then_or_later(bench:
     assert [said(asked) for asked in model.requests] == [[("user", "hello")]]
 
 
+async def test_an_edit_is_ruled_on_anew_and_what_was_made_of_the_prompt_before_is_forgotten(bench: Bench) -> None:
+    gate = asyncio.Event()
+    tool, model = look(hold=gate), ScriptedModel([call("look")], "done")
+    redacts = at("user_prompt", lambda trace, prompt: Rewrite(prompt.text.replace("4711", "####")))
+    engine = bench.engine(model, [tool], interceptors=[redacts])
+    stream = asyncio.create_task(request(engine, "hi"))
+    await tool.started.reach()
+    seqs = [fact.seq for fact in [await engine.prompt("s", "card 4711", key="k")] if fact]
+    trace = await engine.trace("s")
+    await bench.store.append("s", PromptHeard(seqs[0] or 0, "card ####"), after=trace.seq)
+    await engine.amend("s", "k", "the card is 4711")
+    gate.set()
+    await stream
+
+    assert [text for role, text in said(model.requests[-1]) if role == "user"] == ["hi", "the card is ####"]
+
+
+async def test_an_edit_while_the_model_answers_slips_past_no_hook_and_changes_no_history(bench: Bench) -> None:
+    gate = asyncio.Event()
+    model = ScriptedModel([call("look")], "done", hold=gate)
+    redacts = at("user_prompt", lambda trace, prompt: Rewrite(prompt.text.replace("4711", "####")))
+    engine = bench.engine(model, [look()], interceptors=[redacts])
+    await engine.prompt("s", "card 4711", key="k")
+    await engine.prompt("s", "second", key="l")
+    await model.asked.reach()
+    await engine.amend("s", "k", "my card is 4711")
+    await engine.amend("s", "l", None)
+    gate.set()
+    await engine.idle()
+
+    heard = [[text for role, text in said(asked) if role == "user"] for asked in model.requests]
+    assert heard == [["card ####", "second"]] * 2
+    assert [m.content for m in (await engine.trace("s")).messages if m.role == "user"] == heard[0]
+
+
 # -- the model ---------------------------------------------------------------------------------------------------------
 
 
