@@ -26,6 +26,7 @@ from bot.reports import backtest_json, backtested, replayed, ruling_json
 from bot.sessions import find_session
 from bot.settings import InForce, adjusted, changed, guarded
 from bot.timeline import moment, timeline
+from harness_core.delegate import depth_of, hired
 from harness_core.errors import ConfigError, StoreError
 from harness_core.events import Event
 from harness_core.hooks import in_order
@@ -33,11 +34,12 @@ from harness_core.options import DEFAULT_TOOLS, HarnessOptions
 from harness_core.own_hooks import load_hooks
 from harness_core.parts import agents_among
 from harness_core.permissions.judge import Gate
-from harness_core.policies import HOME
+from harness_core.policies import HOME, default_compression
 from harness_core.policy_file import PolicyFile
-from harness_core.replay import Ruling, replay
+from harness_core.replay import Ruling, replay, with_rules_of
 from harness_core.steps import Policy
 from harness_core.store.reading import JournalReader
+from harness_core.subagents import narrowed, tools_of
 from harness_core.tools import tool_table
 from harness_core.tools.own import load_tools
 
@@ -95,7 +97,8 @@ def replay_one(settings: Settings, given: argparse.Namespace) -> int:
     """Print one recorded session under the policy in force, or another. Returns the exit code."""
     with reader(settings) as journals:
         session_id = find_session(given.session, [one.session_id for one in journals.sessions()])
-        rulings = replay(journals.read(session_id), Policies(settings, given.policy, in_force(journals)).of(session_id))
+        policy = Policies(settings, given.policy, in_force(journals)).of(session_id, journals)
+        rulings = replay(_facts(journals, session_id), policy)
     if given.json:
         for ruling in rulings:
             print(json.dumps(ruling_json(session_id, ruling)))
@@ -132,7 +135,9 @@ def backtest(settings: Settings, given: argparse.Namespace) -> int:
         listed = [one.session_id for one in journals.sessions() if one.newest >= given.since]
         found = {
             session_id: [
-                one for one in replay(journals.read(session_id), policies.of(session_id)) if one.at >= given.since
+                one
+                for one in replay(_facts(journals, session_id), policies.of(session_id, journals))
+                if one.at >= given.since
             ]
             for session_id in listed
             if given.channel in ("", _channel(session_id))
@@ -149,6 +154,13 @@ def backtest(settings: Settings, given: argparse.Namespace) -> int:
 def _root(session_id: str) -> str:
     """The session in whose thread a sub-agent's session is shown; of others, itself."""
     return session_id.partition("/")[0]
+
+
+def _facts(journals: JournalReader, session_id: str) -> tuple[Event, ...]:
+    """What is recorded of a session; of a sub-agent's, with the rules of those that it worked in."""
+    outer = session_id.rpartition("/")[0]
+    facts = journals.read(session_id)
+    return with_rules_of(_facts(journals, outer), facts) if outer else facts
 
 
 def _channel(session_id: str) -> str:
@@ -171,7 +183,7 @@ class Policies:
     def __init__(self, settings: Settings, path: Path | None, in_force: InForce) -> None:
         own = load_tools(settings.tools) if settings.tools else ()
         tools = {tool.spec.name: tool for tool in tool_table([*DEFAULT_TOOLS, *own])}
-        agents_among(settings.agents or (), tools)
+        self._agents = {agent.name: agent for agent in agents_among(settings.agents or (), tools)}
         keeper = PolicyKeeper(path or settings.policy or default_path(), tools)
         self.path, self.file, self.guards, self.in_force = keeper.path, keeper.file, keeper.guards, in_force
         hooks = in_order(load_hooks(settings.hooks) if settings.hooks else ())
@@ -181,12 +193,26 @@ class Policies:
             max_steps=options.max_steps,
             max_seconds=options.max_seconds,
             model_attempts=options.model_retries,
+            compression=default_compression(options),
         )
+        self._tools = tools
         self._workspace, self._own = settings.workspace, own_workspace(settings.data)
         self.now = time.time()
 
-    def of(self, session_id: str) -> Policy:
-        """The policy of one session. Where its folder is counts; whether it is there does not."""
+    def of(self, session_id: str, journals: JournalReader) -> Policy:
+        """The policy of one session; of a sub-agent's, with its agent's own rules and limits as they are now, if there
+        still is that agent.
+        """
+        outer, _, call_uuid = session_id.rpartition("/")
+        if not outer:
+            return self._of_thread(session_id)
+        policy, name = self.of(outer, journals), hired(journals.read(outer), call_uuid)
+        if (agent := self._agents.get(str(name))) is None:
+            return policy
+        return narrowed(policy, (), agent, tools_of(agent, self._tools, depth_of(session_id)))
+
+    def _of_thread(self, session_id: str) -> Policy:
+        """Where its folder is counts; whether it is there does not."""
         workspace = os.path.realpath(self._workspace or self._own(_root(session_id)))
         policy = replace(self.base, gate=replace(self.base.gate, workspace=workspace))
         return adjusted(guarded(policy, self.guards), _root(session_id), self.in_force, self.file, self.now)

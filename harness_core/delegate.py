@@ -25,7 +25,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from harness_core import results
-from harness_core.events import NO_USAGE, Event, HITLDecided, HookRuled, Run, StopRequested, ToolCallEnd
+from harness_core.events import NO_USAGE, Event, HITLDecided, HookRuled, Run, StopRequested, ToolCallEnd, ToolCallStart
 from harness_core.hooks import run_point
 from harness_core.session import Asked, CallState, Trace
 from harness_core.steps import (
@@ -61,6 +61,12 @@ def root_of(session_id: str) -> str:
 def depth_of(session_id: str) -> int:
     """How many sub-agents deep this journal lies; 0 for a session's own."""
     return session_id.count("/")
+
+
+def hired(facts: Iterable[Event], call_uuid: str) -> object:
+    """The name of the agent that this call was handed to, None if it was not. facts: of the session of the call."""
+    starts = (fact for fact in facts if isinstance(fact, ToolCallStart) and fact.call.call_uuid == call_uuid)
+    return next((start.effective.get("agent") for start in starts if start.child), None)
 
 
 def at_work(trace: Trace) -> CallState | None:

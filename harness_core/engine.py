@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from harness_core.agents import TASK, Agent
 from harness_core.background import Background
-from harness_core.delegate import depth_of, root_of
+from harness_core.delegate import depth_of, hired, root_of
 from harness_core.errors import ConfigError, InvalidArguments, UnknownTask
 from harness_core.events import Event, PromptAmended, Prompted, RuleChanged, RunEnd, StopRequested
 from harness_core.extensions import Extension, built
@@ -279,15 +279,15 @@ class HarnessEngine:
         self.wake(session)
 
     async def policy(self, session_id: str) -> Policy:
-        """The policy in force for a session now; or for a sub-agent, by its journal. Raises UnknownTask if it works on
-        nothing (any more).
+        """The policy in force for a session now; or for a sub-agent, by its journal, though it has ended. Raises
+        UnknownTask if there never was one, or its agent is no more.
         """
         outer, _, call_uuid = session_id.rpartition("/")
         if not outer:
             return await self._policies.of(session_id)
         policy, trace = await self.policy(outer), await self.trace(outer)
-        state = trace.of(call_uuid)
-        agent = self._subagents.named(state.started.effective.get("agent")) if state and state.started else None
+        starts = await self.store.find("ToolCallStart", outer)
+        agent = self._subagents.named(hired((one for one in starts if one.session_id == outer), call_uuid))
         if agent is None:
             raise UnknownTask
         return self._subagents.policy(policy, trace.rules, agent, depth_of(session_id))

@@ -32,7 +32,7 @@ from harness_core.masking import mask
 from harness_core.parts import Surroundings
 from harness_core.ports import Lease, ModelReply, ModelRequest
 from harness_core.recorder import STREAMED, Recorder
-from harness_core.session import Trace
+from harness_core.session import Trace, after
 from harness_core.shortening import shorten
 from harness_core.steps import (
     Act,
@@ -303,7 +303,8 @@ class Performer:
 
     async def _end(self, step: End, policy: Policy) -> None:
         end = RunEnd(step.status, step.answer, step.limit, step.withdrawn)
-        ruled = run_point("run_end", policy.gate.hooks, self._now(), end)
+        closed = after(self._now(), (*step.rulings, *step.ends))
+        ruled = run_point("run_end", policy.gate.hooks, closed, end)
         show = frozenset({"RunEnd"}) if step.quiet else STREAMED
         facts = (*step.rulings, *ruled.rulings, *step.ends, end)
         await self._recorder.record(facts, guarded=True, show=show)

@@ -48,7 +48,7 @@ class Policies:
     ) -> None:
         self.hitl = hitl
         self.hitl_enabled = options.hitl_enabled
-        self.compression = compression or _default_compression(options)
+        self.compression = compression or default_compression(options)
         self.rules = tuple(rules)
         self.added = AgentBuilder()  # by extensions
         self._store = store
@@ -124,7 +124,8 @@ class Policies:
         return replace(measure, known=known)
 
 
-def _default_compression(options: HarnessOptions) -> ContextCompressionInterceptor:
+def default_compression(options: HarnessOptions) -> ContextCompressionInterceptor:
+    """What decides about compression where nobody gives anything else."""
     return ContextCompressionInterceptor(
         options.compression_max_messages,
         options.compression_max_context_ratio,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from heapq import merge
 from typing import Final
 
 from harness_core.events import (
@@ -15,6 +16,7 @@ from harness_core.events import (
     HookRuled,
     ModelFailed,
     ReasonEnd,
+    RuleChanged,
     RunEnd,
     RunStart,
     ToolCallEnd,
@@ -130,6 +132,14 @@ class Recording:
         """What the step came to whose first trace on record is the fact at this place."""
         rest = (self.facts[later] for later in range(place, len(self.facts)))
         return next((fact for fact in rest if isinstance(fact, OUTCOMES)), self.facts[place])
+
+
+def with_rules_of(outer: Iterable[Event], facts: Iterable[Event]) -> tuple[Event, ...]:
+    """A sub-agent's facts with the changes, at their time, of the rules of the session that it works in, which hold for
+    it, too. outer: the facts of that session.
+    """
+    changes = [replace(fact, seq=None, session_id="") for fact in outer if isinstance(fact, RuleChanged)]
+    return tuple(merge(changes, facts, key=lambda fact: fact.at))
 
 
 def _key(ruling: HookRuled) -> tuple[str, int, str, str, str]:

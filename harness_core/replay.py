@@ -24,6 +24,7 @@ from harness_core.events import (
     ModelFailed,
     PromptAmended,
     Prompted,
+    PromptHeard,
     ReasonEnd,
     RuleChanged,
     RunEnd,
@@ -37,6 +38,7 @@ from harness_core.react import next_step
 from harness_core.recording import GATE as GATE
 from harness_core.recording import NOTHING, OUTCOMES, RUN, Recording
 from harness_core.recording import Ruling as Ruling
+from harness_core.recording import with_rules_of as with_rules_of
 from harness_core.results import UNCHECKED
 from harness_core.session import CallState, Folder, Trace
 from harness_core.steps import Begin, Close, Compress, End, Hear, Policy, Reason, Step
@@ -55,7 +57,8 @@ _NOT_REPLAYED: Final[tuple[Point, ...]] = ("before_compress", "subagent_start", 
 def replay(facts: Sequence[Event], policy: Policy, since: int = 0) -> tuple[Ruling, ...]:
     """Every verdict of this policy on the recorded facts of one session, in order.
 
-    facts: all of them, or those from a ContextCompressed on. since: the first fact that is asked about.
+    facts: all of them, or those from a ContextCompressed on; of a sub-agent's session, see with_rules_of. since: the
+    first fact that is asked about.
     """
     rulings = sorted(_Replay(facts, policy, since).rulings(), key=lambda ruling: ruling.seq)
     diverged = next((ruling.seq for ruling in rulings if ruling.diverges), None)
@@ -98,7 +101,8 @@ class _Replay:
                 decided = decided and not isinstance(fact, OUTCOMES)
             if isinstance(fact, PromptAmended):
                 self.heard -= {f.seq or 0 for f in self.facts if isinstance(f, Prompted) and f.ref == fact.ref}
-            folder.add(fact)
+            if not (isinstance(fact, HookRuled) and fact.point == "run_end"):  # ruled on the run as it was before
+                folder.add(fact)
         if judging:
             yield from self._batch(_at(folder, self.facts[-1]), self.facts[-1])
         yield from self._left_over()
@@ -111,18 +115,28 @@ class _Replay:
                 yield from self._compared(trace, fact, (ruled_by_limits(limit, trace.run),))
             return
         trace = replace(trace, heard=(*trace.heard, *self.heard))
-        step = next_step(trace, self.policy, fact.at)
+        step = self._next(trace, fact.at, outcome)
         if isinstance(step, Begin | Hear):
-            self.heard |= {prompt.seq or 0 for prompt in trace.inbox}
             told = [f for f in step.facts if isinstance(f, HookRuled)]
+            self.heard |= _spoken_of(trace, step.facts)
             yield from self._compared(trace, fact, told, run_id=fact.run_id)
         if isinstance(step, Hear):
-            step = next_step(replace(trace, heard=tuple(self.heard)), self.policy, fact.at)
+            step = self._next(replace(trace, heard=(*trace.heard, *self.heard)), fact.at, outcome)
         if isinstance(step, Reason | Compress | Close | End):
             yield from self._compared(trace, fact, _on_record(step, outcome))
         if other := _another_course(step, outcome):
             verdict, hook, why = other
             yield self._ruling(fact, trace, RUN, hook, verdict, why, recorded=_course(outcome), diverges=True)
+
+    def _next(self, trace: Trace, now: float, outcome: Event) -> Step:
+        """What the policy would have had the run do. That a context which a model refused as too long could be made
+        shorter is known from the recording where the policy measures none.
+        """
+        run, policy = trace.run, self.policy
+        if run and run.failures and isinstance(outcome, ContextCompressed) and policy.compression:
+            shortened = replace(run, compressed=outcome.seq or 0) if policy.measure is None else run
+            trace = replace(trace, run=shortened)
+        return next_step(trace, policy, now)
 
     def _about(self, folder: Folder, fact: Event) -> Iterator[Ruling]:
         """What is asked about the fact itself, before it is stored."""
@@ -212,6 +226,14 @@ class _Replay:
 
 
 _BY_POLICY: Final = ("completed", "limited", "failed")  # ends of a run that are no person's doing
+
+
+def _spoken_of(trace: Trace, facts: Iterable[Event]) -> set[int]:
+    """The prompts that hooks have ruled on. About which they were silent they are asked again at the next step."""
+    facts = [*facts]
+    if any(isinstance(fact, HookRuled) and fact.verdict == "Stop" for fact in facts):
+        return {prompt.seq or 0 for prompt in trace.inbox}
+    return {fact.prompt for fact in facts if isinstance(fact, PromptHeard)}
 
 
 def _comes_of_a_step(fact: Event) -> bool:

@@ -30,7 +30,6 @@ from harness_core.events import (
     ToolCallEnd,
     ToolCallStart,
 )
-from harness_core.permissions.rule import PermissionRule
 from harness_core.tally import added as added
 from harness_core.tally import notes_of, with_batch, with_ruling, worked
 from harness_core.trace import Asked as Asked
@@ -54,32 +53,40 @@ def _as_sent(prompt: Prompted) -> tuple[float, int]:
     return prompt.sent_at, prompt.seq or 0
 
 
+def after(trace: Trace, facts: Iterable[Event]) -> Trace:
+    """The session that a trace and further facts add up to."""
+    folder = Folder(trace)
+    for fact in facts:
+        folder.add(fact)
+    return folder.trace(trace.now)
+
+
 class Folder:
     """Adds facts up one by one. What it has handed out never changes; inside are lists, and a run that is changed in
     place until somebody sees it, so that a long history stays linear.
     """
 
-    def __init__(self) -> None:
-        self._session_id = ""
-        self._seq = 0
-        self._messages: list[Message] = []
-        self._inbox: list[Prompted] = []
-        self._run: Run | None = None
-        self._seen: Run | None = None  # the run that was handed out last
-        self._said: tuple[Message, ...] = ()  # the messages that were handed out last
-        self._batch: dict[str, CallState] = {}
-        self._rules: dict[str, PermissionRule] = {}
-        self._answer = ""
-        self._usage = Usage()
-        self._unpriced = Usage()
-        self._goal: int | None = None
-        self._notes: list[str] = []
-        self._heard: tuple[int, ...] = ()
+    def __init__(self, so_far: Trace = Trace()) -> None:  # noqa: B008 (frozen)
+        self._session_id = so_far.session_id
+        self._seq = so_far.seq
+        self._messages = [*so_far.messages]
+        self._inbox = [*so_far.inbox]
+        self._run = so_far.run
+        self._seen = so_far.run  # the run that was handed out last
+        self._said = so_far.messages  # the messages that were handed out last
+        self._batch = {state.call.call_uuid: state for state in so_far.batch}
+        self._rules = {rule.id: rule for rule in so_far.rules}
+        self._answer = so_far.answer
+        self._usage = so_far.usage
+        self._unpriced = so_far.unpriced
+        self._goal = so_far.goal
+        self._notes = [*so_far.notes]
+        self._heard = so_far.heard
         self._edits: list[tuple[int, Prompted]] = []  # (the edit, the prompt before it), since hooks were last asked
-        self._runs = 0
+        self._runs = so_far.runs
         self._at = 0.0  # of the fact before
-        self._settled: tuple[CallState, ...] = ()
-        self._status: RunStatus | Literal[""] = ""
+        self._settled = so_far.settled
+        self._status: RunStatus | Literal[""] = so_far.status
 
     def trace(self, now: float = 0.0) -> Trace:
         """The sum so far. now: see Trace."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -10,7 +10,7 @@ from harness_core.agents import TASK, Agent
 from harness_core.errors import ConfigError
 from harness_core.parts import Surroundings
 from harness_core.permissions.rule import PermissionRule
-from harness_core.ports import ChatModel
+from harness_core.ports import ChatModel, Tool
 from harness_core.steps import Policy
 from harness_core.types import digest
 
@@ -45,15 +45,13 @@ class Subagents:
 
     def around(self, agent: Agent, depth: int) -> Surroundings:
         """What an agent works with. depth: how many sub-agents deep it works, from 1."""
-        hires = agent.tools is not None and TASK in agent.tools and depth < DEEPEST
+        hires = _hires(agent, depth)
         if (agent.name, hires) not in self._made:
-            self._made[agent.name, hires] = self._make(agent, hires)
+            self._made[agent.name, hires] = self._make(agent, tools_of(agent, self._around.tools, depth))
         return self._made[agent.name, hires]
 
-    def _make(self, agent: Agent, hires: bool) -> Surroundings:
+    def _make(self, agent: Agent, tools: Mapping[str, Tool]) -> Surroundings:
         around = self._around
-        wanted = around.tools if agent.tools is None else agent.tools
-        tools = {name: tool for name, tool in around.tools.items() if name in wanted and (name != TASK or hires)}
         return replace(
             around,
             model=self._models.get(agent.model, around.model),
@@ -65,13 +63,23 @@ class Subagents:
     def policy(self, policy: Policy, rules: Sequence[PermissionRule], agent: Agent, depth: int) -> Policy:
         """What is in force for an agent. policy, rules: of the session that it works in."""
         around = self.around(agent, depth)
-        most = min(policy.max_steps, agent.max_steps or policy.max_steps)
-        gate = replace(policy.gate, tools=around.tools, rules=(*policy.gate.rules, *rules, *agent.rules))
         return replace(
-            policy,
-            gate=gate,
-            max_steps=most,
-            agent=agent.name,
-            delegate=TASK if TASK in around.tools else "",
-            prompt_digest=digest(repr((around.system, around.specs))),
+            narrowed(policy, rules, agent, around.tools), prompt_digest=digest(repr((around.system, around.specs)))
         )
+
+
+def tools_of(agent: Agent, tools: Mapping[str, Tool], depth: int) -> Mapping[str, Tool]:
+    """Those of the engine's tools that an agent may call. depth: how many sub-agents deep it works, from 1."""
+    wanted = tools if agent.tools is None else agent.tools
+    return {name: tool for name, tool in tools.items() if name in wanted and (name != TASK or _hires(agent, depth))}
+
+
+def narrowed(policy: Policy, rules: Sequence[PermissionRule], agent: Agent, tools: Mapping[str, Tool]) -> Policy:
+    """What is in force for an agent, but for its prompt. policy, rules: of the session that it works in."""
+    gate = replace(policy.gate, tools=tools, rules=(*policy.gate.rules, *rules, *agent.rules))
+    most = min(policy.max_steps, agent.max_steps or policy.max_steps)
+    return replace(policy, gate=gate, max_steps=most, agent=agent.name, delegate=TASK if TASK in tools else "")
+
+
+def _hires(agent: Agent, depth: int) -> bool:
+    return agent.tools is not None and TASK in agent.tools and depth < DEEPEST

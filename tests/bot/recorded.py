@@ -46,7 +46,7 @@ async def session(
     """Record one session. decisions: of its tasks, in order."""
     clock = FakeClock(began)
     store = SQLiteStore(data / DATABASE, CODEC, heartbeat=False)
-    model: ChatModel = ScriptedModel(*script)
+    model: ChatModel = options.pop("model", None) or ScriptedModel(*script)
     options.setdefault("hitl_enabled", True)
     engine = HarnessEngine(
         data, data, model=model, store=store, clock=clock, new_id=lambda: "r51c2", **options,

@@ -10,10 +10,12 @@ import pytest
 
 from bot.__main__ import main
 from bot.app import own_workspace
+from harness_core.errors import ModelError
 from harness_core.interceptors.lookup import Lookup
 from harness_core.permissions.rule import PermissionRule
 from harness_core.testing import call
 from tests.bot.recorded import OTHER, THREAD, record, session
+from tests.engine.test_subagents import Cast
 
 
 @pytest.fixture
@@ -259,6 +261,51 @@ async def test_rules_that_fight_are_told_in_the_trace_and_in_the_replay(
     told = "CONFLICT: two rules fight over read: rule {}deny read{} refuses it (2 times in this run), and lookup tells"
     assert told.format("“", "”") in trace
     assert told.format("", "") in same
+
+
+WORKER = """---
+name: worker
+description: Does the work.
+max_steps: 1
+rules:
+  - deny bash touch a*
+---
+You are the worker.
+"""
+
+
+async def with_a_sub_agent(data: Path) -> None:
+    """A thread whose sub-agent is refused by its own rule, and has its own limit; and whose context got too long."""
+    (data / "agents").mkdir()
+    (data / "agents" / "worker.md").write_text(WORKER)
+    main = [call("task", agent="worker", prompt="go"), *(call("bash", command=f"echo {n}") for n in range(8))]
+    model = Cast(
+        [*main, lambda _: ModelError("overflow", "too long")], worker=[call("bash", command="touch a1"), "No."]
+    )
+    await session(data, THREAD, decisions=[], agents=data / "agents", model=model)
+
+
+async def test_sub_agents_and_shortened_contexts_are_replayed_as_they_went(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await with_a_sub_agent(tmp_path)
+    env = {"HARNESS_DATA": str(tmp_path), "HARNESS_AGENTS": str(tmp_path / "agents")}
+    (tmp_path / "other.toml").write_text("")
+
+    main(["trace"], env)
+    names = [line.split()[-1] for line in capsys.readouterr().out.splitlines()]
+    told = []
+    for name in names:
+        main(["replay", name], env)
+        told.append(capsys.readouterr().out)
+    main(["backtest", "--policy", str(tmp_path / "other.toml"), "--json"], env)
+
+    assert {name.partition("/")[0] for name in names} == {THREAD}
+    assert len(names) > 1
+    assert all(text.endswith("the session would have gone the same way.\n") for text in told)
+    assert any("deny  bash touch a1 — rule deny bash touch a*" in text for text in told)
+    backtest = json.loads(capsys.readouterr().out)
+    assert backtest["changes"] == []
 
 
 README = (Path(__file__).resolve().parents[2] / "README.md").read_text("utf-8")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from harness_core.agents import Agent
 from harness_core.engine import HarnessEngine
-from harness_core.errors import ModelError
+from harness_core.errors import ModelError, UnknownTask
+from harness_core.events import HookRuled
 from harness_core.guards import guards_from
 from harness_core.handle import HITL
 from harness_core.hitl import Decision, HITLDecision
@@ -16,9 +19,10 @@ from harness_core.interceptors.finish import Finish
 from harness_core.interceptors.stop_loop import StopLoopInterceptor
 from harness_core.interceptors.terminal import Terminal
 from harness_core.permissions.rule import PermissionRule
-from harness_core.replay import GATE, Ruling, replay
+from harness_core.replay import GATE, Ruling, replay, with_rules_of
 from harness_core.testing import RecordingTool, ScriptedModel, call
 from tests.engine.harness import Bench, request
+from tests.engine.test_subagents import Cast
 
 GUARDS = guards_from({"lookup": True})
 
@@ -72,6 +76,19 @@ class Guess:
         return Deny("look first", escape_key="change", suggests="look") if call.name == "change" else None
 
 
+def too_long(_: Any) -> Exception:
+    return ModelError("overflow", "the context is too long")
+
+
+class Joins:
+    """Has nothing to say of what begins a run, and something of it once the run has begun."""
+
+    name = "joins"
+
+    def user_prompt(self, trace: Any, prompt: Any) -> Rewrite | None:
+        return Rewrite(prompt.text + "!") if trace.run else None
+
+
 SCENARIOS: dict[str, tuple[list[Any], list[Decision], dict[str, Any]]] = {
     "reads, and is done": ([call("look"), "done", "really"], [], {}),
     "asks, and is approved": ([call("change", n=2), "fine"], [HITLDecision.approve()], {}),
@@ -94,6 +111,10 @@ SCENARIOS: dict[str, tuple[list[Any], list[Decision], dict[str, Any]]] = {
         [call("change", n=n) for n in range(5)], [HITLDecision.approve()], {"interceptors": [Guess()]},
     ),
     "no such tool": ([call("gone"), "fine"], [], {}),
+    "too long, and shortened": (
+        [*(call("look", n=n) for n in range(8)), too_long, "key", "summary", call("look", n=99), "fine"], [], {},
+    ),
+    "heard when it has begun": ([away, call("look"), "fine"], [], {"interceptors": [Joins()]}),
     "nobody can be asked": ([call("change", n=4), "fine"], [], {"hitl_enabled": False}),
 }  # fmt: skip
 
@@ -148,3 +169,51 @@ async def test_without_its_hooks_the_session_would_have_gone_another_way(bench: 
     assert ("everywhere", "before_stop", "Continue") in gone
     assert next(r for r in said if r.diverges).point == "user_prompt"
     assert engine is not bare
+
+
+async def test_what_is_told_at_the_end_of_a_run_is_told_again(bench: Bench) -> None:
+    class Last:
+        name = "last"
+
+        def run_end(self, trace: Any, end: Any) -> Observe:
+            return Observe(f"{len(trace.batch)} open, {len(trace.messages)} messages, {len(trace.run.rulings)} rulings")
+
+    bench.clock.auto = True
+    script = [call("change"), "not reached"]
+    engine = bench.engine(ScriptedModel(*script), [RecordingTool("change")], interceptors=[Last()])
+    await request(engine, "go")
+    await engine.stop("s", by="U2")
+    await engine.idle()
+
+    (recorded,) = [fact.reason for fact in await bench.store.read("s") if isinstance(fact, HookRuled)]
+
+    assert recorded == "0 open, 3 messages, 0 rulings"  # as it will be: each call with its result
+    assert [r.reason for r in await replayed(bench, engine) if r.point == "run_end"] == [recorded]
+
+
+async def test_a_sub_agents_session_is_replayed_under_its_own_rules_and_limits(bench: Bench) -> None:
+    rules = (PermissionRule.deny("change", '{"n":9}'),)
+    worker = Agent("worker", "Does it.", "You are the worker.", max_steps=3, rules=rules)
+    deeds = [call("change", n=9), call("change", n=1), call("change", n=1), "not asked any more"]
+    model = Cast([call("task", agent="worker", prompt="go"), "fine"], worker=deeds)
+    bench.clock.auto = True
+    engine = bench.engine(model, [RecordingTool("change")], agents=[worker])
+    session = await engine.session("s")
+    await request(engine, "go")
+    bench.clock.advance(1.0)
+    task = await HITL.get_pending_task(session)
+    await HITL.submit(session, task, HITLDecision.approve(always_allow=True), by="U2")
+    await request(engine)
+    (name,) = await bench.store.sessions("s/")
+
+    policy = await engine.policy(name)
+    outer = await bench.store.read("s")
+    facts = with_rules_of(outer, await bench.store.read(name))
+    as_it_stood = replace(policy, gate=replace(policy.gate, rules=rules))
+    said = replay(facts, as_it_stood)
+
+    assert (policy.agent, policy.max_steps) == ("worker", 3)
+    assert [r.verdict for r in said if r.point == GATE] == ["deny", "ask", "allow"]
+    assert [(r.point, r.hook, r.verdict, r.recorded) for r in said if r.differs or r.diverges] == []
+    with pytest.raises(UnknownTask):
+        await engine.policy("s/never")
