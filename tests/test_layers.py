@@ -137,15 +137,16 @@ PUBLIC: Final = words(
 PARTS: Final = words(
     "harness_core.store.sqlite harness_core.models.practice harness_core.models.openai harness_core.tools "
     "harness_core.tools.own harness_core.tools.shell harness_core.store.reading harness_core.own_hooks "
-    "harness_core.permissions.judge harness_core.policies"
+    "harness_core.permissions.judge harness_core.policies "
+    "harness_core.delegate harness_core.subagents"
 )
 COMPOSERS: Final = frozenset({"bot.app", "bot.loaded", "bot.demo", "bot.judging", "bot.replaying", "bot.__main__"})
 
 # All that pure modules import of others: none of it knows the time, chance, a disk or a network.
 HARMLESS: Final = words(
     "__future__ base64 binascii bisect collections collections.abc copy dataclasses datetime difflib enum fnmatch "
-    "functools hashlib heapq html ipaddress itertools json math operator posixpath re shlex string textwrap tomllib types "
-    "typing unicodedata urllib.parse markdown_it markdown_it.rules_inline markdown_it.token pydantic pydantic_core "
+    "functools hashlib heapq html ipaddress itertools json math operator posixpath re shlex string textwrap tomllib "
+    "types typing unicodedata urllib.parse markdown_it markdown_it.rules_inline markdown_it.token pydantic pydantic_core "
     "tree_sitter tree_sitter_bash"
 )
 # More than that, for a reason.

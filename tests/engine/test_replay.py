@@ -179,7 +179,8 @@ async def test_what_is_told_at_the_end_of_a_run_is_told_again(bench: Bench) -> N
             return Observe(f"{len(trace.batch)} open, {len(trace.messages)} messages, {len(trace.run.rulings)} rulings")
 
     bench.clock.auto = True
-    engine = bench.engine(ScriptedModel(call("change"), "not reached"), [RecordingTool("change")], interceptors=[Last()])
+    model = ScriptedModel(call("change"), "not reached")
+    engine = bench.engine(model, [RecordingTool("change")], interceptors=[Last()])
     await request(engine, "go")
     await engine.stop("s", by="U2")
     await engine.idle()
