@@ -146,8 +146,8 @@ COMPOSERS: Final = frozenset({"bot.app", "bot.loaded", "bot.demo", "bot.judging"
 HARMLESS: Final = words(
     "__future__ base64 binascii bisect collections collections.abc copy dataclasses datetime difflib enum fnmatch "
     "functools hashlib heapq html ipaddress itertools json math operator posixpath re shlex string textwrap tomllib "
-    "types typing unicodedata urllib.parse markdown_it markdown_it.rules_inline markdown_it.token pydantic pydantic_core "
-    "tree_sitter tree_sitter_bash"
+    "types typing unicodedata urllib.parse markdown_it markdown_it.rules_inline markdown_it.token pydantic "
+    "pydantic_core tree_sitter tree_sitter_bash"
 )
 # More than that, for a reason.
 HARMLESS_HERE: Final = {
