@@ -29,6 +29,7 @@ _ARGUMENTS: Final = listed(
     "word number string raw_string ansi_c_string translated_string concatenation expansion simple_expansion "
     "command_substitution process_substitution arithmetic_expansion brace_expression regex extglob_pattern"
 )
+MOST_SUBSTITUTIONS: Final = 20  # in one quoted text
 _EXPANDS: Final = re.compile(r"[$`<>{]")  # without one of these nothing in a word is unknown
 _ONE_PIECE: Final = listed("word number raw_string")
 _UNKNOWN: Final = listed(
@@ -215,7 +216,10 @@ class _Search:
         self._substitutions(text)
 
     def _substitutions(self, text: str) -> None:
-        for match in list(re.finditer(r"\$\(", text))[:20]:
+        for count, match in enumerate(re.finditer(r"\$\(", text)):
+            if count == MOST_SUBSTITUTIONS:
+                self._hides("a text holds more substitutions than are looked at")
+                return
             inner = closed(text, match.end())
             self._add(inner)
             if match.end() + len(inner) == len(text):  # it is not closed, so that all others are in it
