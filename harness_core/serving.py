@@ -53,6 +53,7 @@ class Serving:
         self._subagents = subagents
         self._background = background
         self._journals: dict[str, Journal] = {}  # of the sessions that are worked on
+        self._within: dict[str, list[str]] = {}  # the names of those journals, by their session
         self._shelf = Shelf(store)
         self._alarms: dict[str, asyncio.Task[None]] = {}
         self._closing = False
@@ -140,11 +141,12 @@ class Serving:
             return step.until, worker.performer
 
     def _forget_journals(self, session_id: str) -> None:
-        for name in [name for name in self._journals if root_of(name) == session_id]:
-            del self._journals[name]
+        for name in self._within.pop(session_id, ()):
+            self._journals.pop(name, None)
 
     async def _opened(self, session_id: str) -> Journal:
         journal = self._journals[session_id] = self._shelf.borrow(session_id)
+        self._within.setdefault(root_of(session_id), []).append(session_id)
         await journal.load()
         return journal
 
