@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
-from harness_core.hooks import rule_class
+from harness_core.interceptors.fitness import fit
 from harness_core.permissions.rule import PermissionRule
 
 if TYPE_CHECKING:
@@ -20,9 +20,8 @@ class AgentBuilder:
         self._rules: list[PermissionRule] = []
 
     def default_interceptor_add(self, interceptor: Any) -> Self:
-        """Ask this interceptor, too. Raises ConfigError for a rule class that there is not."""
-        rule_class(interceptor)
-        self._interceptors.append(interceptor)
+        """Ask this interceptor, too. Raises ConfigError if it can never work."""
+        self._interceptors.append(fit(interceptor))
         return self
 
     def permission_rule_add(self, rule: PermissionRule) -> Self:

@@ -31,7 +31,7 @@ Whoever wants to *do* something subscribes to the engine's events.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -41,7 +41,8 @@ from harness_core.events import HookRuled, Prompted, ToolCallEnd
 from harness_core.frozen import FrozenDict, frozen
 from harness_core.session import Trace
 from harness_core.tally import gate_key
-from harness_core.types import ToolCall, canonical, digest, same
+from harness_core.types import ToolCall, digest, same
+from harness_core.usable import usable
 from harness_core.verdicts import ACCEPTS as ACCEPTS
 from harness_core.verdicts import ESCAPED, FAILED, FAILS, RULE_CLASSES
 from harness_core.verdicts import Ask as Ask
@@ -91,7 +92,7 @@ def rule_class(interceptor: Any) -> RuleClass:
 
 def name_of(interceptor: Any) -> str:
     """The name under which an interceptor's rulings are recorded."""
-    return str(getattr(interceptor, "name", "") or type(interceptor).__name__)
+    return valid_text(str(getattr(interceptor, "name", "") or type(interceptor).__name__))
 
 
 def run_point(point: Point, interceptors: Iterable[Any], trace: Trace, *about: Any, late: bool = False) -> Ruled:
@@ -109,7 +110,11 @@ def run_point(point: Point, interceptors: Iterable[Any], trace: Trace, *about: A
             continue
         try:
             said: object = hook(trace, *shown)
-        except Exception as error:  # a hook's fault must neither become a permission nor end the engine
+        except KeyboardInterrupt:
+            raise
+        except (
+            BaseException
+        ) as error:  # a hook's fault must neither become a permission nor end the engine: no exit, too
             said = error
         if said is None:
             continue
@@ -127,13 +132,8 @@ def _ruling(
     said: object, point: Point, interceptor: Any, trace: Trace, about: tuple[Any, ...]
 ) -> tuple[Verdict | None, HookRuled]:
     """What a hook ruled, by what it returned or raised, and the record of it."""
-    if isinstance(said, HookReject):
-        said = Deny(said.msg_to_model, said.escape_key, said.suggests)
-    verdict: Verdict | None = None
-    if not (fault := _wrong(point, interceptor, said, about)):
-        assert isinstance(said, Verdict)
-        verdict = _clean(said)
-    else:
+    verdict, fault = usable(said, point, rule_class(interceptor), about)
+    if fault:
         fault = valid_text(f"the hook {name_of(interceptor)} {fault}")
         verdict = _failed(point, interceptor, fault)
     record = _recorded(point, interceptor, trace, about, verdict, fault)
@@ -168,57 +168,6 @@ def _frozen(thing: Any) -> Any:
     if not isinstance(thing, ToolCall) or isinstance(thing.args, FrozenDict):
         return thing
     return replace(thing, args=frozen(thing.args))
-
-
-def _wrong(point: Point, interceptor: Any, said: object, about: tuple[Any, ...]) -> str:
-    """What makes unusable what a hook returned or raised, or ""."""
-    if isinstance(said, Exception):
-        return f"failed ({type(said).__name__}: {said})"
-    if not isinstance(said, (Observe, *ACCEPTS[point])) or not isinstance(said, Verdict):
-        return f"ruled {type(said).__name__}, which {point} does not accept"
-    texts = (said.reason, *(getattr(said, name, "") for name in ("text", "answer", "limit")))
-    if wrong := [type(text).__name__ for text in texts if not isinstance(text, str)]:
-        return f"gave {wrong[0]} as a reason"
-    if isinstance(said, Inject | Continue) and not said.text.strip():
-        return "had nothing to tell the model"
-    if isinstance(said, Rewrite):
-        return _no_value(said.to, about[-1])
-    if isinstance(said, Deny) and said.escape_key is not None and rule_class(interceptor) == "safety":
-        return "is of class safety, which nobody escapes, and declared an escape_key"
-    return ""
-
-
-def _no_value(to: object, value: object) -> str:
-    """Why the thing at hand cannot become this; "" if it can."""
-    if isinstance(value, ToolCall):
-        return _no_arguments(to)
-    wanted = str if isinstance(value, Prompted | ToolCallEnd) else type(value)
-    return "" if isinstance(to, wanted) else f"rewrote to {type(to).__name__}, and not to {wanted.__name__}"
-
-
-def _no_arguments(args: object) -> str:
-    if not isinstance(args, Mapping) or not all(isinstance(key, str) for key in args):
-        return "rewrote the arguments to what is no object"
-    try:
-        canonical(args).encode()
-    except (TypeError, ValueError) as error:
-        return f"rewrote the arguments to what JSON cannot hold ({error})"
-    return ""
-
-
-def _clean(verdict: Verdict) -> Verdict:
-    """With texts that any store and provider takes."""
-    match verdict:
-        case Observe(note=note):
-            return Observe(valid_text(note))
-        case Stop():
-            return Stop(*map(valid_text, (verdict.answer, verdict.limit, verdict.reason)))
-        case Inject() | Continue():
-            return replace(verdict, text=valid_text(verdict.text), reason=valid_text(verdict.reason))
-        case Rewrite(to=str(text)):
-            return Rewrite(valid_text(text), valid_text(verdict.reason))
-        case _:
-            return replace(verdict, reason=valid_text(verdict.reason))
 
 
 def _failed(point: Point, interceptor: Any, why: str) -> Verdict | None:

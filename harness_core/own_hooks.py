@@ -9,8 +9,8 @@ from typing import Any
 
 from harness_core.errors import ConfigError
 from harness_core.guards import GUARDS
-from harness_core.hooks import name_of, rule_class
-from harness_core.interceptors.function import HANDED
+from harness_core.hooks import name_of
+from harness_core.interceptors.fitness import points, unfit
 from harness_core.tools.modules import load_module
 from harness_core.verdicts import ACCEPTS
 
@@ -33,9 +33,7 @@ def load_hooks(spec: str) -> tuple[Any, ...]:
 
 def _points(value: object) -> Sequence[str]:
     """The points at which this object, of whatever kind, is to be asked."""
-    if isinstance(value, type | ModuleType) or inspect.isroutine(value):
-        return ()
-    return [point for point in ACCEPTS if callable(getattr(value, point, None))]
+    return () if isinstance(value, type | ModuleType) or inspect.isroutine(value) else points(value)
 
 
 def _unmarked(module: ModuleType) -> Iterable[str]:
@@ -55,22 +53,4 @@ def _faults(found: Sequence[Any]) -> Iterable[str]:
         elif name in seen:
             yield f"two hooks are called {name}"
         seen.add(name)
-        yield from _unfit(name, each)
-
-
-def _unfit(name: str, each: Any) -> Iterable[str]:
-    try:
-        rule_class(each)
-    except ConfigError as error:
-        yield str(error).rstrip(".")
-    if not isinstance(getattr(each, "priority", 0), int):
-        yield f"the priority of {name} is no whole number"
-    for point in _points(each):
-        method, handed = getattr(each, point), ("trace", *HANDED[point])  # type: ignore[index]
-        if inspect.iscoroutinefunction(method):
-            yield f"{point} of {name} must be a plain function (def)"
-            continue
-        try:
-            inspect.signature(method).bind(*handed)
-        except (TypeError, ValueError):
-            yield f"{point} of {name} must take ({', '.join(handed)})"
+        yield from unfit(each)

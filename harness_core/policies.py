@@ -13,6 +13,7 @@ from harness_core.events import PolicyInForce
 from harness_core.extensions import AgentBuilder
 from harness_core.hooks import in_order
 from harness_core.interceptors.compression import ContextCompressionInterceptor, Measure
+from harness_core.interceptors.fitness import fit
 from harness_core.interceptors.hitl import HITLInterceptor
 from harness_core.options import HarnessOptions
 from harness_core.parts import Surroundings
@@ -52,7 +53,7 @@ class Policies:
         self.rules = tuple(rules)
         self.added = AgentBuilder()  # by extensions
         self._store = store
-        self._own = (stop_loop, *interceptors)
+        self._own = tuple(map(fit, (stop_loop, *interceptors)))
         self._known: set[str] = set()  # digests whose content is on record
         self._latest: tuple[tuple[object, ...], str] | None = None  # of what the last digest was, and that
         self._options = options

@@ -90,7 +90,7 @@ FLOORS: Final = (
         pure=True,
     ),
     Floor("core: may it, should it", "harness_core.permissions.* harness_core.compression.*", pure=True),
-    Floor("core: hook points", "harness_core.hooks", pure=True),
+    Floor("core: hook points", "harness_core.hooks harness_core.usable", pure=True),
     Floor("core: what is", "harness_core.session", pure=True),
     Floor("core: what a run counts", "harness_core.tally", pure=True),
     Floor("core: what is, as a value", "harness_core.trace", pure=True),
@@ -152,6 +152,7 @@ HARMLESS: Final = words(
 # More than that, for a reason.
 HARMLESS_HERE: Final = {
     ("harness_core.interceptors.function", "inspect"): "looks at the signature of a function, before it is ever called",
+    ("harness_core.interceptors.fitness", "inspect"): "the same",
     ("bot", "sys"): "says that Python is too old, before anything else is read",
     ("bot.config", "pathlib"): "settings hold folders, which are only named there",
 }

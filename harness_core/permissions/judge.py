@@ -103,7 +103,9 @@ def says(question: Callable[[Args], T], args: Args, otherwise: T) -> T:
     """What a tool says of its call; the cautious answer if it fails to say, since its fault is no permission."""
     try:
         return question(args)
-    except Exception:
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # it only decides, so an exit is a fault of its, too
         return otherwise
 
 
@@ -191,7 +193,9 @@ def _consult(strategy: Strategy, trace: Trace, args: Args) -> str | None:
     evaluate: Callable[[Trace, Args], object] = getattr(untyped, "evaluate", untyped)
     try:
         reason = evaluate(trace, deepcopy(args))
-    except Exception as error:  # a strategy's fault must not become a permission
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a strategy's fault must not become a permission, nor its exit end the engine
         return f"the check failed ({type(error).__name__})"
     if reason is None or isinstance(reason, str):
         return None if reason is None else valid_text(reason)

@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from harness_core.compression.plan import Plan
 from harness_core.errors import ConfigError
 from harness_core.events import Codec
-from harness_core.hooks import Ask, Deny, HookReject, Rewrite, in_order, run_point
+from harness_core.hooks import (
+    Ask,
+    Continue,
+    Deny,
+    HookReject,
+    Inject,
+    Observe,
+    Point,
+    Rewrite,
+    Stop,
+    in_order,
+    run_point,
+)
 from harness_core.session import Trace
 from harness_core.testing import tool_call
 from harness_core.types import ToolCall
+from harness_core.verdicts import FAILED
 
 CALL = tool_call("change", n=100)
 
@@ -86,6 +102,91 @@ def test_nobody_escapes_a_safety_gate() -> None:
 def test_what_hooks_say_can_always_be_stored(verdict: Any) -> None:
     for record in ruled(Hook("x", verdict)).rulings:
         Codec().encode(record)
+
+
+BAD: list[Any] = [
+    Deny("no", escape_key=5),  # type: ignore[arg-type]
+    Deny("no", escape_key=("a", 1)),  # type: ignore[arg-type]
+    Deny("no", suggests=["look"]),  # type: ignore[arg-type]
+    Deny(None),  # type: ignore[arg-type]
+    HookReject("no", ("a", 1)),  # type: ignore[arg-type]
+    HookReject(5),  # type: ignore[arg-type]
+    Ask(b"sure?"),  # type: ignore[arg-type]
+    Rewrite({"n": 1}, 5),  # type: ignore[arg-type]
+    Rewrite({"n": "\ud800"}),
+    Rewrite({"n": object()}),
+    Rewrite({5: 1}),
+]
+
+
+@pytest.mark.parametrize("verdict", BAD, ids=repr)
+def test_a_verdict_with_a_field_of_the_wrong_kind_is_the_hook_s_failure(verdict: Any) -> None:
+    asks, denies = ruled(Hook("x", verdict)), ruled(Hook("x", verdict, "safety"))
+
+    assert (type(asks.verdict), type(denies.verdict)) == (Ask, Deny)
+    for record in (*asks.rulings, *denies.rulings):
+        assert "the hook x" in record.reason
+        Codec().encode(record)
+
+
+def at(point: Point, verdict: Any, about: Any) -> Any:
+    hook = Hook("x")
+    setattr(hook, point, lambda *handed: verdict)
+    (record,) = (made := run_point(point, [hook], Trace(), *about)).rulings
+    Codec().encode(record)
+    return made, record
+
+
+PLAN = Plan(3, 100, 10, 1000, why="too long")
+
+
+@pytest.mark.parametrize(
+    ("point", "verdict", "about"),
+    [
+        ("before_model", Inject("so", suggests=5), ()),  # type: ignore[arg-type]
+        ("before_model", Inject(5), ()),  # type: ignore[arg-type]
+        ("before_model", Stop("so", None), ()),  # type: ignore[arg-type]
+        ("before_model", Observe(5), ()),  # type: ignore[arg-type]
+        ("before_stop", Continue("more", suggests=["a"]), ("answer",)),  # type: ignore[arg-type]
+        ("before_compress", Rewrite(Plan(None, 1, 1, 10)), (PLAN,)),  # type: ignore[arg-type]
+        ("before_compress", Rewrite(Plan(2, "a", 1, 10)), (PLAN,)),  # type: ignore[arg-type]
+        ("before_compress", Rewrite(Plan(2, 1, True, 10)), (PLAN,)),
+        ("before_compress", Rewrite(Plan(2, 1, 1, 10, why=5)), (PLAN,)),  # type: ignore[arg-type]
+    ],
+)
+def test_what_cannot_be_used_at_another_point_is_passed_over(point: Point, verdict: Any, about: Any) -> None:
+    made, record = at(point, verdict, about)
+
+    assert record.verdict == FAILED
+    assert (made.verdict, made.texts, made.value) == (None, (), about[-1] if about else None)
+
+
+def test_every_text_of_a_verdict_is_made_one_that_can_be_stored() -> None:
+    _, denied = at("before_tool", Deny("a\ud800", "b\ud800", "c\ud800"), (CALL,))
+    _, told = at("before_model", Inject("a\ud800", "b\ud800", "c\ud800"), ())
+    planned, _ = at("before_compress", Rewrite(replace(PLAN, why="d\ud800")), (PLAN,))
+
+    assert (denied.reason, denied.escape_key, denied.suggests) == ("a?", "b?", "c?")
+    assert (told.payload, told.reason, told.suggests) == ({"text": "a?"}, "b?", "c?")
+    assert planned.value.why == "d?"
+
+
+@pytest.mark.parametrize("exit_", [SystemExit(3), asyncio.CancelledError(), GeneratorExit()])
+def test_a_hook_that_would_end_the_process_only_fails(exit_: BaseException) -> None:
+    class Exits:
+        def before_tool(self, trace: Trace, call: ToolCall) -> None:
+            raise exit_
+
+    assert type(ruled(Exits()).verdict) is Ask
+
+
+def test_a_person_at_the_keyboard_still_ends_it() -> None:
+    class Interrupted:
+        def before_tool(self, trace: Trace, call: ToolCall) -> None:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ruled(Interrupted())
 
 
 def test_a_hook_that_changes_the_arguments_in_place_changes_nothing() -> None:

@@ -216,3 +216,36 @@ async def test_a_session_that_waits_is_left_alone_by_a_change_that_does_nothing_
 
     assert await bench.store.last_seq("s") == before
     assert not [e for e in await bench.store.read("s") if isinstance(e, HookRuled)]
+
+
+class Wrong:
+    """A hook that was never going to work."""
+
+    def __init__(self, **how: Any) -> None:
+        vars(self).update(how)
+
+
+async def _later(trace: Any, call: Any) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ({"rule_class": "Safety"}, "'Safety'"),
+        ({"priority": "high"}, "the priority of Wrong"),
+        ({"escape_after": "x"}, "the escape_after of Wrong"),
+        ({"escape_after": 0}, "the escape_after of Wrong"),
+        ({"before_tool": "deny"}, "before_tool of Wrong is no function"),
+        ({"before_tool": _later}, "before_tool of Wrong must be a plain function"),
+        ({"before_tool": lambda trace: None}, r"before_tool of Wrong must take \(trace, call\)"),
+    ],
+)
+async def test_an_interceptor_that_can_never_work_is_found_when_it_is_added(
+    bench: Bench, how: dict[str, Any], said: str
+) -> None:
+    def adds(engine: Any, agent: str, builder: AgentBuilder) -> None:
+        builder.default_interceptor_add(Wrong(**how))
+
+    for wrong in ({"interceptors": [Wrong(**how)]}, {"stop_loop_interceptor": Wrong(**how)}, {"extensions": [adds]}):
+        with pytest.raises(ConfigError, match=said):
+            bench.engine(ScriptedModel("x"), **wrong)  # type: ignore[arg-type]

@@ -1,0 +1,55 @@
+"""Whether an interceptor can ever do its work, found before it is asked.  Pure."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from harness_core.errors import ConfigError
+from harness_core.hooks import ESCAPE_AFTER, name_of, rule_class
+from harness_core.interceptors.function import HANDED
+from harness_core.verdicts import ACCEPTS, Point
+
+
+def fit(interceptor: Any) -> Any:
+    """The interceptor. Raises ConfigError, with all that is wrong with it, if it can never work."""
+    if wrong := [*unfit(interceptor)]:
+        raise ConfigError(f"The hook {name_of(interceptor)} cannot be used: {'; '.join(wrong)}.")
+    return interceptor
+
+
+def points(interceptor: Any) -> Sequence[Point]:
+    """The points at which it is to be asked."""
+    return [point for point in ACCEPTS if callable(getattr(interceptor, point, None))]
+
+
+def unfit(interceptor: Any) -> Iterable[str]:
+    """What is wrong with it."""
+    name = name_of(interceptor)
+    try:
+        rule_class(interceptor)
+    except ConfigError as error:
+        yield str(error).rstrip(".")
+    if not isinstance(getattr(interceptor, "priority", 0), int):
+        yield f"the priority of {name} is no whole number"
+    after = getattr(interceptor, "escape_after", ESCAPE_AFTER)
+    if not isinstance(after, int) or after < 1:
+        yield f"the escape_after of {name} is no whole number above 0"
+    for point in ACCEPTS:
+        method = getattr(interceptor, point, None)
+        if method is not None and not callable(method):
+            yield f"{point} of {name} is no function"
+    for point in points(interceptor):
+        yield from _no_hook(name, point, getattr(interceptor, point))
+
+
+def _no_hook(name: str, point: Point, method: Any) -> Iterable[str]:
+    handed = ("trace", *HANDED[point])
+    if inspect.iscoroutinefunction(method) or inspect.isgeneratorfunction(method):
+        yield f"{point} of {name} must be a plain function (def)"
+        return
+    try:
+        inspect.signature(method).bind(*handed)
+    except (TypeError, ValueError):
+        yield f"{point} of {name} must take ({', '.join(handed)})"
