@@ -70,12 +70,15 @@ class Worker:
         return self._step
 
     def within(self, policy: Policy, session: Trace, now: float) -> Policy:
-        """The policy, with no more time than is left to the session that it works in."""
+        """The policy, with no more time than is left to the session that it works in, and without what was rejected
+        there.
+        """
         if session.run is None:
             return policy
         run = self.journal.trace.run
         most = time_left(session.run, policy, now) + (run.elapsed(now) if run else 0.0)
-        return replace(policy, max_seconds=max(min(policy.max_seconds, most), 0.0))
+        rejected = {**policy.rejected, **session.run.rejected}
+        return replace(policy, max_seconds=max(min(policy.max_seconds, most), 0.0), rejected=rejected)
 
     async def do(self) -> None:
         """Do that step, or record first that the run goes on here."""

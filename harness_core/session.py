@@ -330,19 +330,29 @@ class Folder:
 
     def _ended(self, event: ToolCallEnd) -> None:
         self._of_child(event.call_uuid, lambda one: replace(one, end=event))
+        if event.outcome == "rejected":
+            self._rejected(event.call_uuid)
         if event.call_uuid not in self._batch:
             return
         self._call(event.call_uuid, lambda c: replace(c, end=event))
         self._spent(event.usage, event.unpriced)
         state = self._batch.get(event.call_uuid)
-        if state and state.submitted and state.task and event.outcome == "rejected" and self._run:
-            by, shown = state.submitted.by, effect(state.call.name, state.task.args)
-            rejected = {**self._run.rejected, state.call.effect: by, shown: by}
-            self._change(rejected=rejected)
         if state and self._run and event.outcome == "ok":
             self._run = worked(self._run, state.call, event.at)
         if self._batch and all(c.end for c in self._batch.values()):
             self._settle()
+
+    def _rejected(self, call_uuid: str) -> None:
+        """What a person rejected is refused again in this run, also where a sub-agent had asked for it."""
+        rejected: dict[str, str] = {}
+        for state in self._batch.values():
+            for one in state.questions:
+                if one.submitted and one.task.call_uuid == call_uuid:
+                    rejected[effect(one.task.tool_name, one.task.args)] = one.submitted.by
+                    if state.call.call_uuid == call_uuid:
+                        rejected[state.call.effect] = one.submitted.by
+        if rejected and self._run:
+            self._change(rejected={**self._run.rejected, **rejected})
 
     def _settle(self) -> None:
         last = self._run.last if self._run else None

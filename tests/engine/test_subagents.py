@@ -286,6 +286,30 @@ async def test_after_a_part_of_its_questions_the_session_rests(bench: Bench) -> 
     assert [e.by for e in events if isinstance(e, HITLDecided)] == ["U2", "U3"]
 
 
+@pytest.mark.parametrize(
+    "later",
+    [
+        [HAND_OVER, call("change", n=1), lambda asked: asked.messages[-1].content],
+        [HAND_OVER, HAND_OVER, lambda asked: asked.messages[-1].content],
+        [[HAND_OVER, HAND_OVER], lambda asked: asked.messages[-1].content],
+    ],
+    ids=["by the session itself", "by the next sub-agent", "by its sibling"],
+)
+async def test_what_a_person_rejected_is_not_asked_again_whoever_asks_for_it_in_this_run(
+    bench: Bench, later: list[Any]
+) -> None:
+    model = Cast(later, worker=[call("change", n=1), "no"] * 2)
+    made = tools()
+    engine = bench.engine(model, [*made.values()], agents=[WORKER])
+    await request(engine, "go")
+    await decide(engine, HITLDecision.reject("no", end=False))
+
+    assert only(await request(engine), RunEnd).status == "completed"
+
+    assert made["change"].runs == []
+    assert len([e for e in await bench.store.read("s") if isinstance(e, HITLPending)]) == 1
+
+
 async def test_a_rejected_call_ends_the_sub_agent_and_not_the_session(bench: Bench) -> None:
     engine = await asked(bench, [call("change", n=1), "never"], table := tools())
     await decide(engine, HITLDecision.reject("not on a Friday"))
