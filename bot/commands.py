@@ -65,6 +65,8 @@ class Commands:
             lines.append(words.approvals_off(off.by, off.why, off.until))
         if now.paused_by:
             lines.append(words.paused(now.paused_by))
+        if self._engine.token_counter == "estimate":
+            lines.append(words.ESTIMATED)
         lines.append(words.boundary(self._settings.boundary, online=channel in now.online))
         return "\n".join(lines)
 

@@ -29,7 +29,9 @@ def find_session(named: str, known: Sequence[str]) -> str:
             thread = thread_of(session_id)
             if thread and (thread.channel, thread.ts) == place:
                 return session_id
-    near = [session_id for session_id in known if named and named in session_id][:NEAR]
+    # A thread's own session before those of its sub-agents, whose ids begin with it.
+    fits = [session_id for session_id in known if named and named in session_id]
+    near = ([one for one in fits if "/" not in one or "/" in named] or fits)[:NEAR]
     near = near or difflib.get_close_matches(named, known, NEAR, 0.6)
     if len(near) == 1 and named in near[0]:
         return near[0]

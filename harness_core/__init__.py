@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from harness_core.options import HarnessOptions as HarnessOptions
     from harness_core.permissions.judge import HITLStrategy as HITLStrategy
     from harness_core.permissions.rule import PermissionRule as PermissionRule
+    from harness_core.permissions.strategies import BashToolStrategy as BashToolStrategy
+    from harness_core.permissions.strategies import WebToolStrategy as WebToolStrategy
+    from harness_core.permissions.strategies import WriteToolStrategy as WriteToolStrategy
     from harness_core.session import Trace as Trace
     from harness_core.steps import Expiry as Expiry
     from harness_core.tools.sandbox import Sandbox as Sandbox
@@ -74,6 +77,7 @@ _WHERE = {
     "harness_core.options": ["HarnessOptions"],
     "harness_core.permissions.judge": ["HITLStrategy"],
     "harness_core.permissions.rule": ["PermissionRule"],
+    "harness_core.permissions.strategies": ["BashToolStrategy", "WebToolStrategy", "WriteToolStrategy"],
     "harness_core.session": ["Trace"],
     "harness_core.steps": ["Expiry"],
     "harness_core.tools.sandbox": ["Sandbox"],
@@ -126,3 +130,7 @@ def __getattr__(name: str) -> Any:
     if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_MODULE_OF[name]), name)
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]

@@ -316,6 +316,11 @@ class HarnessEngine:
         return folder
 
     @property
+    def token_counter(self) -> str:
+        """What counts tokens: "tiktoken …", or "estimate" where its table cannot be had."""
+        return self._counter.name
+
+    @property
     def tools(self) -> tuple[str, ...]:
         """The names of the tools, in the order of the table."""
         return tuple(self._tools)

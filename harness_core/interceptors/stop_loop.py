@@ -69,7 +69,7 @@ class StopLoopInterceptor:
 
     def _level(self, entries: Sequence[Done], call: ToolCall) -> int:
         """0 to let it run, 1 to refuse it, 2 to end the run: it was refused before, and is asked for again."""
-        if not self.escalate:
+        if not self.escalate or not self._repeats(entries):
             return 0
         effect = effect_digest(call)
         mine = [at for at, d in enumerate(entries) if d.effect == effect]
@@ -79,6 +79,10 @@ class StopLoopInterceptor:
             return 0
         refused = same[self.max_repeat :] if came is mine else [at for at in mine if at > came[-1]]
         return 2 if refused else 1
+
+    def _repeats(self, entries: Sequence[Done]) -> bool:
+        """Whether anything came up often enough: in most runs nothing does, and no call need be looked at closely."""
+        return any(count >= self.max_repeat for count in Counter(d.effect for d in entries).values())
 
     # -- the results ---------------------------------------------------------------------------------------------------
 

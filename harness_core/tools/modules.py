@@ -8,6 +8,8 @@ import importlib.util
 import os
 import sys
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Final
@@ -30,9 +32,22 @@ def _from_name(name: str, what: str) -> ModuleType:
     if not all(part.isidentifier() for part in name.split(".")):
         raise ConfigError(f"{name!r} is neither a module (package.module) nor the path of a .py file.")
     try:
-        return importlib.import_module(name)
+        with _current_folder():
+            return importlib.import_module(name)
     except (Exception, SystemExit) as error:  # a foreign module may raise anything while it is imported
         raise ConfigError(f"The {what} of {name} could not be loaded: {_told(error)}") from error
+
+
+@contextmanager
+def _current_folder() -> Iterator[None]:
+    """The folder that the program was started in is looked in last, as `python -m` looks in it: a script does not."""
+    added = [folder for folder in (os.getcwd(),) if folder not in sys.path]
+    sys.path.extend(added)
+    try:
+        yield
+    finally:
+        for folder in added:
+            sys.path.remove(folder)
 
 
 def _from_file(path: str, what: str) -> ModuleType:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -108,3 +108,23 @@ async def test_a_member_switches_nothing(tmp_path: Path) -> None:
     async with Desk(tmp_path, ScriptedModel("done"), []) as desk:
         assert "Only administrators" in await say(desk.slack, people.BEN, "off")
         assert "Only administrators" in await say(desk.slack, people.CLEO, "on", people.OPS)
+
+
+class Guessing:
+    name = "estimate"
+
+    def count(self, text: str) -> int:
+        return len(text)
+
+    async def prepare(self, texts: Iterable[str]) -> None:
+        return None
+
+
+async def test_the_status_says_where_tokens_are_only_estimated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with Desk(tmp_path, ScriptedModel("done"), []) as desk:
+        before = await say(desk.slack, people.ADA, "status")
+        monkeypatch.setattr(desk.bot.engine, "_counter", Guessing())
+        after = await say(desk.slack, people.ADA, "status")
+
+    assert "estimated" not in before
+    assert "Tokens are estimated" in after

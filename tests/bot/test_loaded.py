@@ -10,6 +10,7 @@ from bot.__main__ import main
 from bot.config import VARIABLES, Settings
 from bot.loaded import check_agents, guards_shown
 from harness_core.guards import guards_from
+from harness_core.options import HarnessOptions
 
 FILE = """\
 ---
@@ -126,3 +127,12 @@ def test_each_fault_is_told_once_under_its_own_name(
     named = {"HARNESS_AGENTS": "agents", "HARNESS_POLICY": "the policy file", "harness.db": "the record"}
     assert f"FIX   {named.get(broken, broken)}" in told
     assert all(line.startswith(("ok    ", "FIX   ", "      ")) for line in told.splitlines())
+
+
+def test_without_a_word_a_run_ends_after_20_steps_and_keeps_100_messages() -> None:
+    limits = next(line for line in guards_shown(guards_from({})) if line.startswith("limits:"))
+    options = HarnessOptions()
+
+    assert "steps=20" in limits
+    assert (options.max_steps, options.model_retries) == (20, 3)
+    assert (options.compression_max_messages, options.compression_max_context_ratio) == (100, 0.75)

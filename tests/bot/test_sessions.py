@@ -30,3 +30,10 @@ def test_near_ones_are_offered_a_few_at_most() -> None:
 def test_a_part_that_only_one_session_has_is_enough() -> None:
     assert find_session("1772357407", KNOWN) == KNOWN[7]
     assert find_session(KNOWN[1], KNOWN) == KNOWN[1]
+
+
+def test_a_thread_is_found_though_sub_agents_worked_in_it() -> None:
+    known = [f"{KNOWN[7]}/r1-1-1", f"{KNOWN[7]}/r1-2-1", *KNOWN]
+
+    assert find_session("1772357407", known) == KNOWN[7]
+    assert find_session("1772357407.000100/r1-2", known) == known[1]

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from harness_core.compression.limits import Limits, reserve
 from harness_core.compression.notes import DONE, EARLIER, HEAD, done, note, told
 from harness_core.compression.plan import compressed, fits, plan, replaced, shown
-from harness_core.compression.room import Context
+from harness_core.compression.room import Context, room_for
 from harness_core.compression.shape import fitted, groups, sized, whole
 from harness_core.errors import ConfigError
 from harness_core.types import Message, ToolCall
@@ -596,3 +596,22 @@ def test_groups_cover_everything_once() -> None:
     messages = [user("a"), *acts("b", "c"), says("d"), *acts("e")]
 
     assert [list(group) for group in groups(messages)] == [[0], [1, 2, 3], [4], [5, 6]]
+
+
+@pytest.mark.parametrize(("time", "share"), [(1, 0.8), (2, 0.6), (3, 0.4), (4, 0.25), (5, 0.25)])
+def test_each_time_that_a_model_refuses_a_context_less_of_it_stays(time: int, share: float) -> None:
+    given = context([user(f"message {n} " + "x" * 2_000) for n in range(40)], length=100_000)
+
+    room = room_for(given, SMALL, time)
+
+    total = given.tokens
+    assert room.keep == math.ceil(40 * share)
+    assert room.window + room.note == int(min(total, room.limit) * share) - given.fixed - given.reserve - 3
+
+
+def test_what_stands_for_older_messages_may_have_200_tokens_or_a_tenth_of_the_room() -> None:
+    def note(length: int) -> int:
+        return room_for(context([user("m")], length=length), Limits(max_messages=10)).note
+
+    assert note(1_500) == 200
+    assert 200 < note(20_000) <= 20_000 * 0.75 / 10

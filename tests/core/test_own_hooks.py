@@ -156,3 +156,16 @@ def test_all_that_is_wrong_with_a_module_is_said_at_once(tmp_path: Path) -> None
 def test_a_module_that_is_not_there_is_said_to_be_missing(spec: str) -> None:
     with pytest.raises(ConfigError, match=r"hooks|neither a module"):
         load_hooks(spec)
+
+
+ONE_HOOK = "from harness_core import hook\n@hook('before_tool')\ndef no(trace, call): ...\n"
+
+
+def test_a_module_of_the_current_folder_is_found_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / "hooks_of_this_folder.py").write_text(ONE_HOOK)
+    monkeypatch.chdir(tmp_path / "here")
+    before = [*sys.path]
+
+    assert [hooks.name_of(one) for one in load_hooks("hooks_of_this_folder")] == ["no"]
+    assert sys.path == before

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import harness_core
 from harness_core.permissions.against import names
 from harness_core.permissions.defaults import world_of
 from harness_core.permissions.offer import offer_prefix, offer_prefixes, stored_pattern
@@ -199,3 +200,8 @@ def test_a_deny_rule_that_cannot_judge_the_arguments_asks() -> None:
     assert speaking((rule,), "ask", "refund", odd, WORLD) == rule
     assert speaking((PermissionRule.exactly("refund", {}),), "allow", "refund", odd, WORLD) is None
     assert check_rules((rule, PermissionRule.allow("refund")), "refund", odd, WORLD).effect == "ask"
+
+
+def test_all_public_names_are_shown_and_can_be_imported() -> None:
+    assert {"BashToolStrategy", "WriteToolStrategy", "WebToolStrategy", "HarnessEngine"} <= {*dir(harness_core)}
+    assert all(getattr(harness_core, name).__name__ for name in harness_core.__all__)
