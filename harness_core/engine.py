@@ -251,6 +251,7 @@ class HarnessEngine:
     def disallow_tool(self, tool: str) -> None:
         """Refuse every call of a tool from the next step on. It stays in the table that the model is sent, so that the
         prefix of its requests stays the same; `remove_permission_rule(PermissionRule.deny(tool))` allows it again.
+        What runs goes on: so does a sub-agent, whose work was handed over before `task` was refused.
         """
         if tool not in self._tools:
             raise ConfigError(f"There is no tool {tool!r} to disallow.")

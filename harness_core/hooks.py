@@ -20,8 +20,10 @@ frozen trace and the thing at hand, and returns a verdict or None:
     subagent_end(trace, call, result)           and the ToolCallEnd that came of it
 
 Observe is accepted everywhere. What a hook needs to count, it counts from the trace: `trace.run` has what is known of
-this run. The same facts must give the same verdict, or a replay would tell another story; so the time, too, comes with
-the trace (`trace.now`, seconds since the epoch).
+this run. It is None where there is none yet: at session_start, and at user_prompt for what a run begins with. The same
+facts must give the same verdict, or a replay would tell another story; so the time, too, comes with the trace
+(`trace.now`, seconds since the epoch). And a hook may be asked twice: one whose Inject was made of a result that
+another rewrites is asked again about the result as it is then.
 
 A Deny with an `escape_key` is a guess. After `escape_after` (2) refused batches for the same key the hook is overruled,
 until what it refused has worked, or a person speaks: then it counts anew. Class safety cannot declare one.
@@ -99,33 +101,51 @@ def run_point(point: Point, interceptors: Iterable[Any], trace: Trace, *about: A
     """Ask every interceptor that has a method for this point. about: what is at hand; the last of it may be rewritten,
     unless it is too late for that: then each hook sees it as it is, and what one would have made of it is only noted.
 
-    Rewrites pass on to the next hook, texts add up, and an Ask, a Compress or a Continue stays until something stronger
-    is said; the first Deny or Stop ends it. What a failing hook comes to, FAILS says.
+    Rewrites pass on to the next hook, and whoever tells the model something is heard after them all; texts add up, and
+    an Ask, a Compress or a Continue stays until something stronger is said; the first Deny or Stop ends it. What a
+    failing hook comes to, FAILS says.
     """
-    ruled = Ruled(about[-1] if about else None)
+    ruled, told = Ruled(about[-1] if about else None), []
     shown = tuple(map(_frozen, about))
     for interceptor in interceptors:
-        hook = getattr(interceptor, point, None)
-        if hook is None:
+        verdict, record = _asked(interceptor, point, trace, shown, late=late)
+        if record is None:
             continue
-        try:
-            said: object = hook(trace, *shown)
-        except KeyboardInterrupt:
-            raise
-        except (
-            BaseException
-        ) as error:  # a hook's fault must neither become a permission nor end the engine: no exit, too
-            said = error
-        if said is None:
+        if isinstance(verdict, Inject) and Rewrite in ACCEPTS[point]:
+            told.append((interceptor, shown, verdict, record))
             continue
-        verdict, record = _ruling(said, point, interceptor, trace, shown)
-        if late and isinstance(verdict, Rewrite):
-            verdict, record = None, _noted(record, shown[-1])
         ruled = _with(ruled, verdict, record)
         if isinstance(verdict, Deny | Stop):
             break
         shown = (*shown[:-1], ruled.value) if shown else ()
+    for interceptor, saw, said, record in told:
+        if saw == shown:
+            ruled = _with(ruled, said, record)
+        else:  # a text that was made of what is no more; being a pure function, it can be asked again
+            verdict, other = _asked(interceptor, point, trace, shown, late=True)
+            ruled = _with(ruled, verdict, other) if other else ruled
     return ruled
+
+
+def _asked(
+    interceptor: Any, point: Point, trace: Trace, about: tuple[Any, ...], *, late: bool
+) -> tuple[Verdict | None, HookRuled | None]:
+    """What one hook rules, and the record of it; (None, None) if it says nothing."""
+    hook = getattr(interceptor, point, None)
+    if hook is None:
+        return None, None
+    try:
+        said: object = hook(trace, *about)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a hook's fault must neither become a permission nor end the engine: no exit, too
+        said = error
+    if said is None:
+        return None, None
+    verdict, record = _ruling(said, point, interceptor, trace, about)
+    if late and isinstance(verdict, Rewrite):
+        return None, _noted(record, about[-1])
+    return verdict, record
 
 
 def _ruling(
@@ -142,13 +162,13 @@ def _ruling(
     return verdict, record
 
 
-def _noted(record: HookRuled, call: ToolCall) -> HookRuled:
+def _noted(record: HookRuled, about: Any) -> HookRuled:
     """The record of a rewrite that comes too late to count."""
-    args = record.payload["args"]
-    if same(args, call.args):  # which is how it was rewritten in time
+    args = record.payload.get("args")
+    if args is not None and same(args, about.args):  # which is how it was rewritten in time
         return replace(record, verdict="Observe", payload={})
-    reason = "the arguments were settled before this hook would have changed them, so it changed nothing"
-    return replace(record, verdict="Observe", reason=reason, payload={LATE: args})
+    reason = "it was settled before this hook would have changed it, so it changed nothing"
+    return replace(record, verdict="Observe", reason=reason, payload={} if args is None else {LATE: args})
 
 
 def _escaped(interceptor: Any, trace: Trace, verdict: Deny) -> bool:
@@ -199,7 +219,7 @@ def _rewritten(value: Any, to: Any) -> Any:
         case Prompted():
             return replace(value, text=to)
         case ToolCallEnd():
-            return replace(value, content=to or "(no output)")
+            return replace(value, content=to if to.strip() else "(no output)")
         case _:
             return to
 

@@ -359,8 +359,9 @@ class Folder:
         calls = tuple(c.call for c in self._batch.values())
         self._messages.append(Message("assistant", last.text if last else "", calls))
         for state in self._batch.values():
-            content = state.end.content if state.end else ""
-            self._messages.append(Message("tool", content or "(no output)", call_uuid=state.call.call_uuid))
+            said = state.end.content if state.end else ""
+            content = said if said.strip() else "(no output)"
+            self._messages.append(Message("tool", content, call_uuid=state.call.call_uuid))
         if self._run:
             self._run = with_batch(self._run, self._batch.values())
         self._batch, self._settled = {}, tuple(self._batch.values())

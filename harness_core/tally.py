@@ -74,7 +74,8 @@ def _with_refusal(run: Run, event: HookRuled, escape_key: str, call: ToolCall) -
 
 def gate_key(hook: str, escape_key: str) -> str:
     """Under which name a run counts what a gate refused for one key."""
-    return f"{hook} {escape_key}"
+    name = hook.replace("%", "%25").replace(" ", "%20")  # so that no name and key can be taken for another pair
+    return f"{name} {escape_key}"
 
 
 def effect_digest(call: ToolCall) -> str:

@@ -89,7 +89,8 @@ async def _run(around: Surroundings, session_id: str, cleared: Cleared, until: D
     except Exception as error:  # a tool's fault is a result that the model can act on
         log.warning("the tool %s failed", call.name, exc_info=error)
         result = ToolResult(f"{type(error).__name__}: {error}", "error")
-    content = cleared.note + (valid_text(result.content) or "(no output)")
+    said = valid_text(result.content)
+    content = cleared.note + (said if said.strip() else "(no output)")
     return ToolCallEnd(call.call_uuid, content, result.outcome)
 
 

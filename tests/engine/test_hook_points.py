@@ -325,9 +325,23 @@ async def test_a_result_is_stored_as_a_hook_rewrote_it_with_the_digest_of_what_i
     assert ruling.payload == {"original": digest("long and tedious")}
 
 
-async def test_a_rewritten_result_is_never_empty(bench: Bench) -> None:
+async def test_what_a_hook_tells_of_a_result_is_made_of_it_as_others_rewrote_it(bench: Bench) -> None:
     model = ScriptedModel([call("look")], "done")
-    engine = bench.engine(model, [look()], interceptors=[at("after_tool", lambda *about: Rewrite(""))])
+    tells = at("after_tool", lambda trace, made, result: Inject(f"It says {result.content}."), rule_class="termination")
+    turns = at("after_tool", lambda trace, made, result: Rewrite("####"))
+    late = at("after_tool", lambda trace, made, result: Inject("4711!") if "4711" in result.content else None, name="l")
+    engine = bench.engine(model, [look(result="4711")], interceptors=[tells, late, turns])
+
+    await request(engine, "hi")
+
+    assert said(model.requests[1])[2:] == [("tool", "####"), ("user", "It says ####.")]
+    assert [r.verdict for r in await rulings(bench)] == ["Rewrite", "Inject"]
+
+
+@pytest.mark.parametrize("blank", ["", " \n"])
+async def test_a_rewritten_result_is_never_empty(bench: Bench, blank: str) -> None:
+    model = ScriptedModel([call("look")], "done")
+    engine = bench.engine(model, [look()], interceptors=[at("after_tool", lambda *about: Rewrite(blank))])
 
     await request(engine, "hi")
 
@@ -344,6 +358,23 @@ async def test_what_hooks_say_about_results_waits_until_all_of_the_batch_have_th
     roles = [role for role, _ in said(model.requests[1])]
     assert roles == ["user", "assistant", "tool", "tool", "user", "user"]
     assert [text for _, text in said(model.requests[1])][-2:] == ["about 1", "about 2"]
+
+
+async def test_two_gates_are_never_taken_for_one_by_their_names_and_keys(bench: Bench) -> None:
+    model, change = ScriptedModel(*[[call("look")]] * 2, call("change"), "done"), RecordingTool("change")
+    one = at("before_tool", lambda t, made: Deny("x", escape_key="c") if made.name == "look" else None, name="a b")
+    other = at("before_tool", lambda t, made: Deny("y", escape_key="b c") if made.name == "change" else None, name="a")
+    engine = bench.engine(
+        model,
+        [look(), change],
+        interceptors=[one, other],
+        rules=[PermissionRule.allow("change")],
+        stop_loop_interceptor=object(),
+    )
+
+    await request(engine, "hi")
+
+    assert change.runs == []
 
 
 # -- the end -----------------------------------------------------------------------------------------------------------
