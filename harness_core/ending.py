@@ -6,6 +6,7 @@ the same system prompt as ever, and what it calls then is not carried out. The l
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Final
 
@@ -70,8 +71,17 @@ def _end(trace: Trace, halt: Halt, rulings: Iterable[HookRuled]) -> End:
 
 
 def _found(trace: Trace) -> str:
-    """What the model has said last in this run."""
+    """What the model has said last in this run; if that is nothing, what worked."""
     if trace.run and trace.run.last and trace.run.last.text.strip():
         return trace.run.last.text.strip()
     said = (m.content.strip() for m in trace.messages[trace.goal or 0 :] if m.role == "assistant")
-    return next((text for text in reversed(list(said)) if text), "")
+    return next((text for text in reversed(list(said)) if text), "") or _worked(trace)
+
+
+def _worked(trace: Trace) -> str:
+    ended = [d.tool for d in trace.run.recent if d.outcome == "ok"] if trace.run else []
+    times = Counter([*ended, *(c.call.name for c in trace.batch if c.end and c.end.outcome == "ok")])
+    if not times:
+        return ""
+    told = (tool if count == 1 else f"{tool} ({count} times)" for tool, count in times.items())
+    return f"the model has said nothing about it yet. What worked: {', '.join(told)}."

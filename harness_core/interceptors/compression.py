@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, Self
 
 from harness_core.compression.limits import Limits, reserve
 from harness_core.compression.notes import told
@@ -70,11 +71,9 @@ class ContextCompressionInterceptor:
             default_context_length,
         )
 
-    def with_limits(
-        self, max_messages: int | None = None, max_context_ratio: float | None = None
-    ) -> ContextCompressionInterceptor:
+    def with_limits(self, max_messages: int | None = None, max_context_ratio: float | None = None) -> Self:
         """The same with other thresholds; None leaves one as it is."""
-        made = ContextCompressionInterceptor(strategy=self.strategy)
+        made = copy(self)  # of whatever class it is
         made.limits = replace(
             self.limits,
             max_messages=self.limits.max_messages if max_messages is None else max_messages,

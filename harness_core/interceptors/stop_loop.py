@@ -77,6 +77,8 @@ class StopLoopInterceptor:
         same = _trailing_same(entries, came)
         if len(same) < self.max_repeat or _something_new(entries[same[-self.max_repeat] :]):
             return 0
+        if all(b - a >= self.window for a, b in zip(same, same[self.max_repeat - 1 :], strict=False)):
+            return 0  # never so often in one window, so the model was never told
         refused = same[self.max_repeat :] if came is mine else [at for at in mine if at > came[-1]]
         return 2 if refused else 1
 

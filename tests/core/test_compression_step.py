@@ -120,3 +120,12 @@ def test_with_other_limits_the_rest_of_an_interceptor_stays() -> None:
     assert changed.limits == Limits(30, 0.8, 2, 1.5, 7, 1_500, 128_000)
     assert given.limits.max_messages == 20
     assert changed.strategy is given.strategy
+
+
+def test_other_limits_leave_an_interceptor_what_it_is() -> None:
+    class Mine(ContextCompressionInterceptor):
+        note = "mine"
+
+    other = Mine(20, 0.5).with_limits(30)
+
+    assert (type(other), other.limits.max_messages, other.limits.max_context_ratio) == (Mine, 30, 0.5)

@@ -241,3 +241,12 @@ def test_as_a_hook_it_denies_what_it_refuses(steps: tuple[Said, ...]) -> None:
 
     assert isinstance(StopLoopInterceptor().before_tool(looping, looping.batch[0].call), Deny)
     assert StopLoopInterceptor().before_tool(looping, looping.batch[1].call) is None
+
+
+def test_nothing_is_refused_of_which_the_model_was_never_told() -> None:
+    guard, five = StopLoopInterceptor(3, 8, often=None), [(letter, "same") for letter in "abcde"]
+    for length in range(5, 40):
+        steps: list[Said] = list(islice(cycle(five), length))
+        told = nudges(*steps, by=guard)
+        refused = verdict(*steps, then=(five[length % 5][0],), by=guard)
+        assert bool(told) or refused is None

@@ -17,7 +17,7 @@ from harness_core.permissions.rule import PermissionRule
 from harness_core.ports import ModelReply, ModelRequest, ProposedCall, TextDelta
 from harness_core.session import Trace, fold
 from harness_core.testing import FakeClock, RecordingTool, ScriptedModel, call
-from harness_core.types import Deadline, Inspection, ToolCall
+from harness_core.types import Args, Deadline, Inspection, ToolCall
 from tests.engine.harness import Bench, only, request
 from tests.engine.test_resume import paired
 
@@ -211,3 +211,19 @@ async def test_the_prefix_is_the_same_to_the_byte_whatever_is_refused_changed_or
     for earlier, later in zip(model.requests, model.requests[1:], strict=False):
         assert later.messages[: len(earlier.messages)] == earlier.messages, "and so is all that was sent before"
     assert not [e for e in await bench.store.read("s") if isinstance(e, HITLPending)]
+
+
+async def test_where_no_time_is_left_and_the_model_said_nothing_the_answer_tells_what_worked(bench: Bench) -> None:
+    def slow(args: Args) -> str:
+        bench.clock.advance(40)
+        return "ok"
+
+    change = RecordingTool("change", result=slow)
+    model = ScriptedModel([call("look"), *(call("change", n=n) for n in range(5))], "never")
+    look = RecordingTool("look", read_only=True)
+    engine = bench.engine(model, [look, change], max_seconds=100, rules=[PermissionRule.allow("change")])
+
+    end = only(await request(engine, "go"), RunEnd)
+
+    assert (end.status, end.limit, len(change.runs)) == ("limited", "seconds", 3)
+    assert end.answer.endswith("What worked: look, change (3 times).")
