@@ -269,6 +269,7 @@ class HarnessEngine:
 
     def _extend(self, extensions: tuple[Extension, ...]) -> None:
         added = built(extensions, self, self.options.agent)  # raises before anything has changed
+        self._subagents.extend(added, {one.name: built(extensions, self, one.name) for one in self.agents})
         self._extensions, self._policies.added = extensions, added
 
     async def change_rule(

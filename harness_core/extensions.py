@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
+from harness_core.hooks import in_order, name_of
 from harness_core.interceptors.fitness import fit
 from harness_core.permissions.rule import PermissionRule
+from harness_core.steps import Policy
 
 if TYPE_CHECKING:
     from harness_core.engine import HarnessEngine
@@ -44,7 +47,10 @@ class HarnessExtension(Protocol):
     """Adds to an agent when it is built. A plain function of the same three arguments is one, too."""
 
     def configure(self, engine: HarnessEngine, agent_name: str, builder: AgentBuilder) -> None:
-        """Called when the engine is made, and each time that extensions are added or removed."""
+        """Called when the engine is made, and each time that extensions are added or removed: for the engine's own
+        agent (`options.agent`), then for each sub-agent by its name. A sub-agent keeps what was added for the engine's
+        agent; an interceptor that is added for it takes the place of the added one of the same name.
+        """
 
 
 Extension = HarnessExtension | Callable[["HarnessEngine", str, AgentBuilder], None]
@@ -58,3 +64,20 @@ def built(extensions: Iterable[Extension], engine: HarnessEngine, agent_name: st
         configure: Callable[..., None] = getattr(untyped, "configure", untyped)
         configure(engine, agent_name, builder)
     return builder
+
+
+def joined(policy: Policy, own: AgentBuilder, others: Iterable[AgentBuilder]) -> Policy:
+    """A sub-agent's policy with what extensions add for it. others: what they add for any agent."""
+    mine = {name_of(one) for one in own.interceptors}
+    replaced = [one for builder in others for one in builder.interceptors if name_of(one) in mine]
+    kept = [one for one in policy.gate.hooks if not any(one is other for other in replaced)]
+    known = {rule.id for rule in policy.gate.rules}
+    rules = [rule for rule in own.rules if rule.id not in known]
+    gate = replace(policy.gate, hooks=in_order((*kept, *own.interceptors)), rules=(*policy.gate.rules, *rules))
+    return replace(policy, gate=gate)
+
+
+def widening(main: AgentBuilder, own: AgentBuilder) -> Iterable[PermissionRule]:
+    """The rules that would let a sub-agent do unasked what the engine's agent must ask about."""
+    known = {rule.id for rule in main.rules}
+    return (rule for rule in own.rules if rule.effect == "allow" and rule.id not in known)

@@ -8,6 +8,7 @@ from typing import Final
 
 from harness_core.agents import TASK, Agent
 from harness_core.errors import ConfigError
+from harness_core.extensions import AgentBuilder, joined, widening
 from harness_core.parts import Surroundings
 from harness_core.permissions.rule import PermissionRule
 from harness_core.ports import ChatModel, Tool
@@ -33,11 +34,21 @@ class Subagents:
             raise ConfigError(f"Agents want models of their own ({', '.join(wanted)}), and there is only one here.")
         self._models = {name: models(name) for name in wanted} if models else {}
         self._made: dict[tuple[str, bool], Surroundings] = {}
+        self._main, self._added = AgentBuilder(), dict[str, AgentBuilder]()  # by extensions
 
     @property
     def agents(self) -> tuple[Agent, ...]:
         """All of them, by name."""
         return tuple(self._agents.values())
+
+    def extend(self, main: AgentBuilder, added: Mapping[str, AgentBuilder]) -> None:
+        """What extensions add: for the engine's agent, and for each sub-agent by name. Raises ConfigError for a rule
+        that would let one do more than the engine's agent may.
+        """
+        for name, own in added.items():
+            if more := [str(rule) for rule in widening(main, own)]:
+                raise ConfigError(f"An extension may not allow {name} more than all may: {', '.join(more)}.")
+        self._main, self._added = main, dict(added)
 
     def named(self, name: object) -> Agent | None:
         """The agent of this name, if there is one (still)."""
@@ -63,8 +74,9 @@ class Subagents:
     def policy(self, policy: Policy, rules: Sequence[PermissionRule], agent: Agent, depth: int) -> Policy:
         """What is in force for an agent. policy, rules: of the session that it works in."""
         around = self.around(agent, depth)
+        own = joined(policy, self._added.get(agent.name, AgentBuilder()), (self._main, *self._added.values()))
         return replace(
-            narrowed(policy, rules, agent, around.tools), prompt_digest=digest(repr((around.system, around.specs)))
+            narrowed(own, rules, agent, around.tools), prompt_digest=digest(repr((around.system, around.specs)))
         )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from harness_core.agents import Agent
 from harness_core.engine import HarnessEngine
 from harness_core.errors import ConfigError
 from harness_core.events import HookRuled, PolicyInForce, RunEnd, RunStart, ToolCallEnd
@@ -21,6 +22,7 @@ from harness_core.testing import RecordingTool, ScriptedModel, call
 from harness_core.types import ToolCall, canonical, digest
 from tests.engine.harness import Bench, only, request
 from tests.engine.test_decisions import settled
+from tests.engine.test_subagents import Cast
 
 
 class Brief:
@@ -64,6 +66,37 @@ async def test_an_extension_adds_interceptors_when_the_engine_is_made(bench: Ben
 
     assert extension.configured == ["main"]
     assert [m.content for m in model.requests[0].messages] == ["Be brief.", "hi"]
+
+
+async def test_an_extension_is_asked_for_each_sub_agent_by_its_name(bench: Bench) -> None:
+    extension, worker = BriefExtension(), Agent("worker", "Does it.", "You are the worker.")
+    names: list[str] = []
+
+    def for_the_worker(engine: HarnessEngine, agent_name: str, builder: AgentBuilder) -> None:
+        names.append(agent_name)
+        if agent_name == "worker":
+            builder.permission_rule_add(PermissionRule.deny("look"))
+
+    hand_over = call("task", agent="worker", prompt="do it")
+    model = Cast([[call("look"), hand_over], "done"], worker=[call("look"), "no"])
+    engine = bench.engine(model, [look()], agents=[worker], extensions=[extension, for_the_worker])
+
+    await request(engine, "hi")
+
+    (child,) = await bench.store.sessions("s/")
+    ends = [e.outcome for e in await bench.store.read(child) if isinstance(e, ToolCallEnd)]
+    assert (extension.configured, names) == (["", "worker"], ["", "worker"])
+    assert (await outcomes(bench), ends) == (["ok", "ok"], ["denied"])
+    assert [m.content for m in model.of("worker").requests[0].messages] == ["Be brief.", "do it"]  # told once
+
+
+def test_an_extension_may_not_allow_a_sub_agent_more_than_all_may(bench: Bench) -> None:
+    def wider(engine: HarnessEngine, agent_name: str, builder: AgentBuilder) -> None:
+        if agent_name:
+            builder.permission_rule_add(PermissionRule.allow("look"))
+
+    with pytest.raises(ConfigError, match="may not allow worker more than all may: allow look"):
+        bench.engine(ScriptedModel(), [look()], agents=[Agent("worker", "Does it.", "You work.")], extensions=[wider])
 
 
 async def test_one_that_is_added_or_removed_counts_from_the_next_step_of_a_run_that_goes_on(bench: Bench) -> None:
