@@ -21,7 +21,7 @@ from tests.payloads import Payloads
 settings.register_profile("any machine", deadline=None)
 settings.load_profile("any machine")
 
-LIMIT: Final = 60.0  # seconds for one test with its fixtures; six times the slowest on a loaded machine
+LIMIT: Final = 90.0  # seconds for one test with its fixtures; six times the slowest on a loaded machine
 ELSEWHERE: Final = "/work"  # where development machines keep material beside the repository: no clone has it
 
 _ROOT: Final = Path(__file__).resolve().parents[1]
@@ -44,6 +44,11 @@ def is_elsewhere(path: object) -> bool:
 def _refuse_elsewhere(event: str, args: tuple[Any, ...]) -> None:
     if event in _READING and args and is_elsewhere(args[0]):
         raise AssertionError(f"{args[0]!r} is not part of the repository: put what the test needs beside the test")
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """How many processes run tests. A workspace elsewhere has one bot at a time: theirs would answer each other."""
+    return 1 if os.environ.get("SLACK_API_URL") else len(os.sched_getaffinity(0))
 
 
 def pytest_configure(config: pytest.Config) -> None:
