@@ -139,8 +139,9 @@ def _beside(label: str, value: str, *, last: bool = False) -> str:
     if not _NAMES.search(label):
         return value
     named = f"{label.strip().rstrip(':')}: "
-    line, end = named + value.strip(), "" if last else " …"
-    return value if (safe := mask(line + end)) == line + end else safe.removeprefix(named).removesuffix(end)
+    word, end = value.strip(), "" if last else " …"
+    safe = mask(named + word + end).removeprefix(named).removesuffix(end)
+    return value if safe == word else value.replace(word, safe)
 
 
 def _unlabelled(parts: Sequence[_Part]) -> Iterator[_Part]:
