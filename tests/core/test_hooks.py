@@ -114,7 +114,7 @@ BAD: list[Any] = [
     Ask(b"sure?"),  # type: ignore[arg-type]
     Rewrite({"n": 1}, 5),  # type: ignore[arg-type]
     Rewrite({"n": "\ud800"}),
-    Rewrite({"n": object()}),
+    Rewrite({"n": b"x"}),
     Rewrite({5: 1}),
 ]
 
