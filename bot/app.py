@@ -34,6 +34,7 @@ from bot.quarrels import Quarrels, dead_ends_in, warn
 from bot.settings import SettingsBook
 from bot.slack_api import SlackApi, SlackUnreachable
 from bot.wire import Wire
+from harness_core.clock import SystemClock
 from harness_core.engine import HarnessEngine
 from harness_core.errors import ConfigError, StoreError
 from harness_core.hooks import in_order
@@ -41,7 +42,6 @@ from harness_core.masking import register_secret
 from harness_core.models.practice import PracticeModel
 from harness_core.options import DEFAULT_TOOLS, HarnessOptions
 from harness_core.own_hooks import load_hooks
-from harness_core.parts import SystemClock
 from harness_core.permissions import grammar
 from harness_core.permissions.judge import Gate
 from harness_core.ports import ChatModel, Clock, SessionStore, Tool

@@ -13,7 +13,6 @@ from typing import Any, Final
 # -- Slack: messages ---------------------------------------------------------------------------------------------------
 
 TEXT: Final = 4_000  # [D] chat.update fails beyond it (msg_too_long); chat.postMessage splits beyond 4,040 [M]
-MARKDOWN: Final = 12_000  # [D] markdown_text, and all markdown blocks of a message together
 BLOCKS: Final = 50  # [D] blocks of a message
 MESSAGE: Final = 9_000  # all blocks of a message as JSON: 11,341 characters were refused (slackapi/bolt-js#2867)
 
@@ -29,7 +28,6 @@ OPTION_TEXT: Final = 75  # [D][S] text of a radio button's option
 OPTION_VALUE: Final = 150  # [D][S]
 SELECT_OPTIONS: Final = 100  # [S] options of a select
 ERROR: Final = 300  # ours: characters of an error at a field of a form
-RADIO_OPTIONS: Final = 10  # [D] options of a group of radio buttons
 PLACEHOLDER: Final = 150  # [D][S]
 LABEL: Final = 2_000  # [D][S] label and hint of an input
 

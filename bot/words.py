@@ -13,7 +13,6 @@ from harness_core.hitl import HITLTask, TaskKind
 
 # -- private notices: nobody's click or word stays without an answer ---------------------------------------------------
 
-WRONG_PERSON: Final = "You may not decide this one. Nothing has changed; the card says who may."
 LATE: Final = "Someone has decided this already, or it is over. The card in the thread says what came of it."
 UNKNOWN: Final = "There is no such task in this thread. `!status` lists what waits, with its ids."
 AMBIGUOUS: Final = "More than one task begins with these digits. Type more of the id."

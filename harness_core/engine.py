@@ -13,6 +13,7 @@ from typing import Any, Self
 
 from harness_core.agents import TASK, Agent
 from harness_core.background import Background
+from harness_core.clock import SystemClock
 from harness_core.delegate import depth_of, hired, root_of
 from harness_core.errors import ConfigError, InvalidArguments, UnknownTask
 from harness_core.events import Event, PromptAmended, Prompted, RuleChanged, RunEnd, StopRequested
@@ -25,7 +26,6 @@ from harness_core.live import Watcher
 from harness_core.options import DEFAULT_TOOLS, HarnessOptions
 from harness_core.parts import (
     Surroundings,
-    SystemClock,
     agents_among,
     default_counter,
     default_store,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,22 +29,6 @@ class Surroundings:
     parallel: int
     new_id: Callable[[], str]
     approved: Callable[[str, Args], Awaitable[None]]
-
-
-class SystemClock:
-    """The real time."""
-
-    def now(self) -> float:
-        """Seconds since the epoch."""
-        return time.time()
-
-    def monotonic(self) -> float:
-        """Seconds that only grow."""
-        return time.monotonic()
-
-    async def sleep(self, seconds: float) -> None:
-        """Wait."""
-        await asyncio.sleep(seconds)
 
 
 def agents_among(given: str | Path | Sequence[Agent], tools: dict[str, Tool]) -> tuple[Agent, ...]:

@@ -76,7 +76,7 @@ FLOORS: Final = (
         "harness_core.journal harness_core.agent_files harness_core.extensions harness_core.options harness_core.parts "
         "harness_core.background",
     ),
-    Floor("core: protocols", "harness_core.ports"),
+    Floor("core: protocols, the real time", "harness_core.ports harness_core.clock"),
     Floor("core: rules that stand in each other's way", "harness_core.conflicts", pure=True),
     Floor("core: what would have come next", "harness_core.replay harness_core.recording", pure=True),
     Floor("core: what a policy is, for the record", "harness_core.policy_record", pure=True),
@@ -127,7 +127,7 @@ PUBLIC: Final = words(
     "harness_core harness_core.agents harness_core.engine harness_core.errors harness_core.events harness_core.guards "
     "harness_core.glyphs harness_core.handle harness_core.hitl harness_core.hooks harness_core.masking "
     "harness_core.options "
-    "harness_core.parts harness_core.permissions.against harness_core.permissions.cases "
+    "harness_core.clock harness_core.parts harness_core.permissions.against harness_core.permissions.cases "
     "harness_core.permissions.grammar harness_core.permissions.offer harness_core.permissions.paths "
     "harness_core.permissions.rule harness_core.permissions.sound harness_core.policy_file harness_core.ports "
     "harness_core.session harness_core.steps harness_core.tools.sandbox harness_core.types harness_core.replay "

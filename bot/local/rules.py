@@ -46,7 +46,6 @@ TEXT_CUT: Final = 40_000  # chat.postMessage cuts silently above
 TEXT_UNSPLIT: Final = 4040  # measured by others: 4,041 characters arrive as several messages ...
 TEXT_PART: Final = 4000  # ... of this size (also java-slack-sdk#704)
 UPDATE_TEXT: Final = 4000  # chat.update fails whole: msg_too_long
-EPHEMERAL_TEXT: Final = 40_000
 REACTIONS_EACH: Final = 23  # different reactions of one user on one message: reactions.add, too_many_reactions
 
 # Notices of Slack's own take no replies: chat.postMessage, cannot_reply_to_message.
@@ -69,7 +68,6 @@ RETRY_SECONDS: Final = (0.0, 60.0, 300.0)  # after a time-out: at once, a minute
 # --- Socket Mode: docs.slack.dev/apis/events-api/using-socket-mode ---
 SOCKETS: Final = 10
 TICKET_SECONDS: Final = 30.0  # not documented; Slack's addresses are short-lived
-DISCONNECTS: Final = ("warning", "refresh_requested", "link_disabled", "too_many_websockets")
 
 # --- the page: ours ---
 PAGE_MESSAGES: Final = 1000  # the newest of a channel; older ones are on disk, and no browser wants them all
