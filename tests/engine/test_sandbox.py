@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
 import socket
 import sys
@@ -33,6 +34,11 @@ def mounts(argv: Sequence[str]) -> list[str]:
     """What is mounted where, in order: the last word of every mount."""
     kinds = {"--tmpfs": 1, "--bind": 2, "--ro-bind": 2, "--remount-ro": 1}
     return [f"{word} {argv[at + kinds[word]]}" for at, word in enumerate(argv) if word in kinds]
+
+
+@pytest.mark.skipif(not os.environ.get("CI"), reason="without CI, tests may skip what is not installed")
+def test_where_nothing_may_be_left_out_bubblewrap_is_installed():
+    assert shutil.which("bwrap")
 
 
 # -- how the box is made -----------------------------------------------------------------------------------------------
