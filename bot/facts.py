@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from harness_core.events import FACTS, Codec, Event
+from harness_core.codec import Codec
+from harness_core.events import FACTS, Event
 from harness_core.permissions.rule import PermissionRule
 
 WORKSPACE: Final = "config:workspace"

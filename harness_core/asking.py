@@ -8,9 +8,10 @@ from collections.abc import AsyncIterator, Callable
 from typing import Final
 
 from harness_core.calls import normalise, valid_text
+from harness_core.codec import Codec
 from harness_core.compression.strategies import Answer, Summarising
 from harness_core.errors import ModelError
-from harness_core.events import Codec, Event, ReasonDelta, ReasonEnd
+from harness_core.events import Event, ReasonDelta, ReasonEnd
 from harness_core.parts import Surroundings
 from harness_core.ports import ModelReply, ModelRequest, TextDelta
 from harness_core.session import Trace, added

@@ -94,6 +94,7 @@ FLOORS: Final = (
     Floor("core: what is", "harness_core.session", pure=True),
     Floor("core: what a run counts", "harness_core.tally", pure=True),
     Floor("core: what is, as a value", "harness_core.trace", pure=True),
+    Floor("core: facts as JSON", "harness_core.codec", pure=True),
     Floor("core: what happened, in facts and in words", "harness_core.events harness_core.results", pure=True),
     Floor("core: what is stored in facts", "harness_core.hitl harness_core.permissions.rule", pure=True),
     Floor(
@@ -124,7 +125,8 @@ FOR_TYPES: Final = {
 }
 # What bot may know of harness_core.
 PUBLIC: Final = words(
-    "harness_core harness_core.agents harness_core.engine harness_core.errors harness_core.events harness_core.guards "
+    "harness_core harness_core.agents harness_core.codec harness_core.engine harness_core.errors harness_core.events "
+    "harness_core.guards "
     "harness_core.glyphs harness_core.handle harness_core.hitl harness_core.hooks harness_core.masking "
     "harness_core.options "
     "harness_core.clock harness_core.parts harness_core.permissions.against harness_core.permissions.cases "

@@ -10,8 +10,9 @@ from contextlib import AbstractAsyncContextManager
 from typing import Final, Protocol, TypeVar
 
 from harness_core.clock import SystemClock
+from harness_core.codec import Codec, stamp
 from harness_core.errors import StoreError
-from harness_core.events import Codec, Event, stamp
+from harness_core.events import Event
 from harness_core.ports import Clock, Lease, Unsubscribe
 from harness_core.store.leases import Beats, HeldLease, Rest
 from harness_core.store.rows import Row, StoredRow, addressed, decode, encode, repeats_a_key, storable

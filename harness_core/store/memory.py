@@ -7,8 +7,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+from harness_core.codec import Codec
 from harness_core.errors import LeaseLost, StoreError
-from harness_core.events import Codec
 from harness_core.ports import Clock
 from harness_core.store.base import BaseStore, Disk
 from harness_core.store.leases import Rest, alive

@@ -11,8 +11,9 @@ from typing import Any, Final, Self
 
 from sqlite_utils import Database
 
+from harness_core.codec import Codec
 from harness_core.errors import StoreError
-from harness_core.events import Codec, Event
+from harness_core.events import Event
 from harness_core.store.base import FACTS_ONLY
 from harness_core.store.migrations import refuse_newer
 from harness_core.store.rows import StoredRow, decode, is_session, storable

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
+from harness_core.codec import Codec
 from harness_core.errors import StoreError
-from harness_core.events import Codec, Event
+from harness_core.events import Event
 
 # Journals that are no sessions: settings, and what was shown. They never count as unfinished.
 NO_SESSIONS: Final = ("config:", "show:")

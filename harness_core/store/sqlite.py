@@ -11,8 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
+from harness_core.codec import Codec
 from harness_core.errors import StoreError
-from harness_core.events import Codec
 from harness_core.ports import Clock
 from harness_core.store.base import BaseStore, Disk
 from harness_core.store.heartbeat import Heartbeat

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from harness_core.events import Codec, Event
+from harness_core.codec import Codec
+from harness_core.events import Event
 
 from .work import Harness
 

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness_core.codec import Codec
 from harness_core.compression.limits import Limits
 from harness_core.compression.plan import compressed, plan
 from harness_core.compression.room import Context
 from harness_core.compression.shape import sized, whole
 from harness_core.events import (
     RECENT,
-    Codec,
     ContextCompressed,
     Event,
     HITLDecided,

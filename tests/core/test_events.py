@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness_core import events, hitl
+from harness_core.codec import Codec
 from harness_core.errors import NewerFormat, StoreError
 from harness_core.events import (
     FACTS,
     PASSING,
-    Codec,
     ContextCompressed,
     Done,
     Event,

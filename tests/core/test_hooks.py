@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from harness_core.codec import Codec
 from harness_core.compression.plan import Plan
 from harness_core.errors import ConfigError
-from harness_core.events import Codec
 from harness_core.hooks import (
     Ask,
     Continue,

@@ -37,7 +37,7 @@ def test_a_golden_journal_adds_up_to_what_it_always_did(path: Path) -> None:
 
 @pytest.mark.parametrize("path", GOLDEN, ids=lambda p: p.stem)
 def test_a_golden_journal_loses_nothing_when_it_is_written_again(path: Path) -> None:
-    from harness_core.events import Codec
+    from harness_core.codec import Codec
 
     for fact, row in zip(read(path), path.read_text("utf-8").splitlines(), strict=True):
         again, before = json.loads(line(Codec(), fact)), json.loads(row)

@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from harness_core.agents import Agent
+from harness_core.codec import Codec
 from harness_core.engine import HarnessEngine
 from harness_core.errors import ModelError
-from harness_core.events import Codec, ContextCompressed, Event, HITLVoted, Prompted, RunEnd, ToolCallEnd
+from harness_core.events import ContextCompressed, Event, HITLVoted, Prompted, RunEnd, ToolCallEnd
 from harness_core.handle import HITL
 from harness_core.hitl import Approve, Decision, HITLDecision
 from harness_core.hooks import Continue, Inject, Rewrite

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness_core.events import Codec
+from harness_core.codec import Codec
 from harness_core.store.memory import MemoryStore
 from harness_core.store.sqlite import SQLiteStore
 from harness_core.testing import FakeClock

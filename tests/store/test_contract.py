@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import pytest
 
+from harness_core.codec import Codec
 from harness_core.errors import LeaseLost, NewerFormat, StoreError
 from harness_core.events import (
     FACTS,
-    Codec,
     Event,
     Prompted,
     ReasonDelta,
