@@ -117,7 +117,8 @@ class RuleCommands:
                 return said.REVOKE_USAGE
         rule_id = name.lstrip("#").casefold()
         found = [one for one in await self._listed(command.origin.channel) if one.rule.id == rule_id]
-        scopes = {one.scope for one in found if wanted in (None, one.scope)}
+        stands = {one.scope for one in found}
+        scopes = {scope for scope in stands if wanted in (None, scope)}
         if not scopes:
             return said.no_such_rule(rule_id)
         if len(scopes - {"file"}) > 1:
@@ -127,16 +128,18 @@ class RuleCommands:
         (scope,) = scopes - {"file"}
         if administers and scope != "thread":
             return administers.why
-        return await self._revoke(found[0].rule, scope, command)
+        threads = await self._revoke(rule_id, scope, command)
+        return said.revoked(found[0].rule, scope, threads, stands - {scope})
 
-    async def _revoke(self, rule: PermissionRule, scope: RuleScope, command: Configure) -> str:
+    async def _revoke(self, rule_id: str, scope: RuleScope, command: Configure) -> int:
+        """Take a rule back; in how many threads it stood, for one of threads."""
         channel, by = command.origin.channel, command.origin.user
         if scope == "thread":
-            return said.revoked(rule, scope, await self.revoke_in_threads(rule.id, channel, by, "/harness revoke"))
+            return await self.revoke_in_threads(rule_id, channel, by, "/harness revoke")
         place = EVERYWHERE if scope == "workspace" else channel
-        await self._settings.change(StandingRuleRevoked(rule.id, by, place), command.key)
+        await self._settings.change(StandingRuleRevoked(rule_id, by, place), command.key)
         await self._wake(place)
-        return said.revoked(rule, scope)
+        return 0
 
     async def revoke_in_threads(self, rule_id: str, channel: str, by: str, why: str) -> int:
         """Take a rule back in all threads of a channel; in how many it stood. Raises StoreError."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -17,6 +17,12 @@ _NAME: Final = 60  # characters of a tool's name
 _ORDER: Final[Sequence[Effect]] = ("deny", "ask", "allow")  # in lists: what weighs most comes first
 _DONE: Final = {"allow": "Allowed", "ask": "Always asks", "deny": "Denied"}
 _WHERE: Final = {"workspace": "everywhere", "channel": "in this channel"}
+_STANDS: Final[Mapping[RuleScope, str]] = {
+    "file": "in the policy file",
+    "workspace": "in the whole workspace",
+    "channel": "in this channel",
+    "thread": "in threads of this channel",
+}
 _SPOKE: Final = {
     "hook": "a hook",
     "deny rule": "a deny rule",
@@ -123,10 +129,13 @@ def _line(one: Listed) -> str:
     return f"• `#{one.rule.id}` *{one.rule.effect}* {_subject(one.rule)} · {where}{by}{_until(one.until)}{why}"
 
 
-def revoked(rule: PermissionRule, scope: RuleScope, threads: int = 0) -> str:
-    """A rule was taken back."""
+def revoked(rule: PermissionRule, scope: RuleScope, threads: int, left: Collection[RuleScope]) -> str:
+    """A rule was taken back in one place. left: where the same one still stands."""
     where = f"in {threads} thread{'' if threads == 1 else 's'}" if scope == "thread" else _WHERE[scope]
-    return f"Taken back {where}: {named(rule)}. It counts no more from now on."
+    if not left:
+        return f"Taken back {where}: {named(rule)}. It counts no more from now on."
+    places = " and ".join(_STANDS[one] for one in _STANDS if one in left)
+    return f"Taken back {where}, and only there: {named(rule)}. The same rule stands {places} and goes on counting."
 
 
 def no_such_rule(rule_id: str) -> str:

@@ -164,7 +164,9 @@ async def test_a_rule_in_two_places_is_taken_back_in_the_one_that_is_named(tmp_p
         found = (await command(desk, "rules")).split("#")[1][:6]
 
         assert "add `--workspace` or `--channel`" in await command(desk, f"revoke {found}")
-        assert "Taken back everywhere" in await command(desk, f"revoke #{found.upper()} --workspace")
+        told = await command(desk, f"revoke #{found.upper()} --workspace")
+        assert "Taken back everywhere, and only there" in told
+        assert "stands in this channel and goes on counting" in told
 
         assert "in this channel" in (await command(desk, "rules"))
         assert "Taken back in this channel" in await command(desk, f"revoke {found}")
@@ -241,6 +243,24 @@ async def test_rules_of_the_file_hold_where_they_say_and_are_taken_back_there(tm
         listed = await command(desk, "rules", channel=people.OPS)
         assert "*deny* change (any arguments) · the policy file, ops: frozen" in listed
         assert "stands in the policy file" in await command(desk, f"revoke {await rule_id(desk, '*allow*')}")
+
+
+async def test_a_rule_that_stands_in_the_file_too_is_taken_back_beside_it_and_the_answer_says_that_it_counts_on(
+    tmp_path: Path,
+) -> None:
+    path = policy(tmp_path, {"effect": "deny", "tool": "change"})
+    async with Desk(tmp_path / "data", ScriptedModel("hi"), [change()], policy=path) as desk:
+        await command(desk, "deny change --workspace")
+        lines = [one for one in (await command(desk, "rules")).splitlines() if "*deny* change" in one]
+        assert [one.rpartition(" · ")[2].partition(",")[0] for one in lines] == ["everywhere", "the policy file"]
+        found = lines[0].split("#")[1][:6]
+
+        told = await command(desk, f"revoke {found}")
+
+        assert "Taken back everywhere, and only there" in told
+        assert "stands in the policy file and goes on counting" in told
+        assert "counts no more" not in told
+        assert "Take it out there" in await command(desk, f"revoke {found}")
 
 
 async def test_a_changed_file_releases_what_waits_and_a_broken_one_is_told(tmp_path: Path) -> None:
