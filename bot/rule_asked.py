@@ -2,7 +2,7 @@
 
 The pattern is taken byte for byte as it was typed. Options stand behind it; where it holds what looks like one, it is
 put between grave accents. Where somebody forgets them, what is taken for an option cuts the pattern short: that narrows
-an allow rule and widens a deny, and the answer shows the pattern that was taken.
+an allow rule and widens a deny, and the answer shows the pattern and the reason that were taken.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from harness_core.permissions.offer import lets_anything
 from harness_core.permissions.rule import Effect, PermissionRule
 from harness_core.permissions.sound import fault_of
 
-_OPTION: Final = re.compile(r"(?:^|(?<=\s))--(?:channel|workspace|for)(?=\s|$)|(?:^|(?<=\s))--(?=\s|$)")
+_OPTION: Final = re.compile(r"(?<!\S)--(?:channel|workspace|for)?(?!\S)")
+_DASHES: Final = re.compile(r"(?<!\S)--(?!\S)")  # what stands behind them is the reason
 _FOR: Final = re.compile(r"([1-9][0-9]{0,3})(m|h|d)")
 _SECONDS: Final = {"m": 60.0, "h": 3600.0, "d": 86400.0}
 LONGEST_WHY: Final = 300  # characters of a reason that are kept
@@ -68,7 +69,7 @@ def _pattern(text: str) -> tuple[str | None, str] | str:
 
 def _options(text: str) -> tuple[str | None, float | None, str]:
     """Scope ("" for none given, None where the options cannot be read), seconds and reason."""
-    head, dashes, why = _parted(text)
+    head, *why = _DASHES.split(text, maxsplit=1)
     scope, seconds = "", None
     given = head.split()
     while given:
@@ -79,9 +80,4 @@ def _options(text: str) -> tuple[str | None, float | None, str]:
             seconds, given = int(found[1]) * _SECONDS[found[2]], given[1:]
         else:
             return None, seconds, ""
-    return scope, seconds, " ".join(why.split()) if dashes else ""
-
-
-def _parted(text: str) -> tuple[str, str, str]:
-    found = re.search(r"(?:^|(?<=\s))--(?=\s|$)", text)
-    return (text[: found.start()], "--", text[found.end() :]) if found else (text, "", "")
+    return scope, seconds, " ".join("".join(why).split())

@@ -52,6 +52,7 @@ class RuleCommands:
             asked.rule,
             everywhere=asked.everywhere,
             until=fact.until,
+            why=asked.why,
             caution=wider_than_offered(asked.rule),
             beaten=self._beaten(asked.rule, await self._settings.rules_in(command.origin.channel)),
         )

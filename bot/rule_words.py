@@ -99,10 +99,17 @@ def named(rule: PermissionRule) -> str:
     return f"`{rule.effect}` {_subject(rule)}"
 
 
-def made(rule: PermissionRule, *, everywhere: bool, until: float | None, caution: str, beaten: str) -> str:
-    """A rule was made. caution: what is wide about it. beaten: the id of a rule that goes before it."""
+def made(rule: PermissionRule, *, everywhere: bool, until: float | None, why: str, caution: str, beaten: str) -> str:
+    """A rule was made. why: what was taken for the reason; somebody may have meant it as part of the pattern.
+    caution: what is wide about it. beaten: the id of a rule that goes before it.
+    """
     where = _WHERE["workspace" if everywhere else "channel"]
     lines = [f"{_DONE[rule.effect]} {where}{_until(until)}: {_subject(rule)} (`#{rule.id}`). It counts from now on."]
+    if why:
+        lines.append(
+            f"Taken as the reason, not as part of the pattern: {_plain(why)}. If it belongs to the pattern, type "
+            f"`/harness revoke {rule.id}`, and put the whole pattern between grave accents."
+        )
     if caution:
         lines.append(f"Mind that {escape(caution)}.")
     if beaten:

@@ -157,6 +157,18 @@ async def test_a_pattern_is_stored_byte_for_byte_as_it_was_typed(tmp_path: Path)
         assert rule.rule.pattern == typed
 
 
+async def test_dashes_in_a_pattern_make_a_reason_and_the_answer_says_what_was_taken_for_which(tmp_path: Path) -> None:
+    async with Desk(tmp_path, ScriptedModel("hi"), ["bash"]) as desk:
+        told = await command(desk, "deny bash rm -- <x>")
+
+        assert "Denied in this channel: bash `rm` (`#" in told
+        assert "Taken as the reason, not as part of the pattern: &lt;x&gt;." in told
+        assert f"`/harness revoke {await rule_id(desk, '*deny*')}`, and put the whole pattern between" in told
+        told = await command(desk, "deny bash `rm -- x`")
+        assert "Denied in this channel: bash `rm -- x` (`#" in told
+        assert "reason" not in told
+
+
 async def test_a_rule_in_two_places_is_taken_back_in_the_one_that_is_named(tmp_path: Path) -> None:
     async with Desk(tmp_path, ScriptedModel("hi"), [change()]) as desk:
         await command(desk, "deny change")
