@@ -96,6 +96,8 @@ class Bot:
         keep_apart(settings, settings.policy or default_path())
         private(settings.data)
         not_emptied(settings.data / DATABASE, settings.data / "workspaces")
+        if not settings.workspace:
+            private(settings.data / "workspaces")
         self.clock: Clock = parts.clock or SystemClock()
         self._own_store = parts.store is None
         self.store: SessionStore = parts.store or SQLiteStore(settings.data / DATABASE, codec=CODEC)
@@ -268,8 +270,6 @@ def identity(reply: object) -> Identity:
 
 def own_workspace(data: Path) -> Callable[[str], Path]:
     """A folder per session under the data folder. The name is readable, and no session id can lead out of it."""
-
-    private(data / "workspaces")
 
     def folder(session_id: str) -> Path:
         readable = re.sub(r"[^A-Za-z0-9]+", "-", session_id).strip("-")[:60]

@@ -11,9 +11,11 @@ import pytest
 
 import bot
 import harness_core
+from bot import check
 from bot.app import LocalBot, own_workspace
 from bot.config import Settings
 from bot.folders import CODE, keep_apart
+from bot.loaded import check_loaded
 from harness_core.errors import ConfigError
 
 
@@ -87,6 +89,18 @@ async def test_the_folders_that_the_bot_makes_are_for_their_owner_alone(tmp_path
     assert folder.parent == tmp_path / "data/workspaces"
     assert [rights(one) for one in (tmp_path / "data", folder.parent, folder)] == [0o700] * 3
     assert own_workspace(tmp_path / "data")("slack:T1:C1:1.1") == folder
+
+
+@pytest.mark.usefixtures("loose_umask")
+def test_what_is_checked_before_the_first_start_makes_no_folder_that_others_may_enter(tmp_path: Path):
+    data = tmp_path / "data"
+
+    assert not [line for line in check_loaded(Settings(data=data)) if line.advice]
+    assert not data.exists()
+
+    check.folder(data)
+    assert rights(data) == 0o700
+    assert list(data.iterdir()) == []
 
 
 async def test_a_second_local_bot_on_the_same_folder_is_refused_and_may_start_when_the_first_has_ended(tmp_path: Path):
