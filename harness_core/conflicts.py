@@ -26,7 +26,8 @@ from harness_core.replay import GATE, Ruling
 from harness_core.steps import Policy
 from harness_core.types import ToolCall
 
-_BY_RULE: Final = re.compile(r"The (rule “.*”) denies this call\.", re.DOTALL)
+# As the judge says it, with a why behind it or none.
+_BY_RULE: Final = re.compile(r"The (rule “.*”) denies this call[. ]", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,10 +16,11 @@ from harness_core.interceptors.finish import Finish
 from harness_core.interceptors.function import hook
 from harness_core.interceptors.lookup import Lookup
 from harness_core.interceptors.terminal import Terminal
-from harness_core.permissions.judge import Gate
+from harness_core.permissions.judge import Gate, judge
 from harness_core.permissions.rule import PermissionRule
 from harness_core.replay import replay
 from harness_core.results import denied
+from harness_core.session import Trace
 from harness_core.steps import Policy
 from harness_core.testing import RecordingTool, history, tool_call
 from harness_core.types import ToolCall
@@ -47,11 +48,12 @@ def edit(step: int) -> tuple[Event, ...]:
     return ReasonEnd("", (call,), step=step), ruled, denied(call, "read first")
 
 
-def read(step: int) -> tuple[Event, ...]:
-    """It reads, and a rule says no."""
-    call = tool_call("read", uuid=f"r{step}")
-    said = f"The rule “{PermissionRule.deny('read')}” denies this call. Find another way, or say what you need it for."
-    return ReasonEnd("", (call,), step=step), denied(call, said)
+def read(step: int, why: str = "") -> tuple[Event, ...]:
+    """It reads, and a rule says no, and why if its maker told."""
+    call, rule = tool_call("read", uuid=f"r{step}"), PermissionRule.deny("read")
+    gate = Gate(TOOLS, (rule,), whys={rule.id: why})
+    said = judge(gate, Trace(), call, lambda args: None)
+    return ReasonEnd("", (call,), step=step), denied(call, said.reason)
 
 
 BEGIN = (Prompted("go"), RunStart("r1"))
@@ -68,6 +70,13 @@ def test_a_rule_that_refuses_what_another_demands_is_found_and_both_are_named() 
         "two rules fight over read: rule “deny read” refuses it (2 times in this run), "
         "and lookup tells the model to call it"
     )
+
+
+def test_a_rule_that_says_why_is_named_like_any_other() -> None:
+    frozen = "frozen until Monday"
+    facts = history(*BEGIN, *edit(1), *read(2, frozen), *edit(3), *read(4, frozen))
+
+    assert [fight.refuses for fight in fights(moves_of(facts))] == ["rule “deny read”"]
 
 
 @pytest.mark.parametrize("upto", range(1, 10))
