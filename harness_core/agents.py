@@ -22,7 +22,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from harness_core.errors import ConfigError
+from harness_core.errors import ConfigError, shown
 from harness_core.permissions.rule import PermissionRule
 from harness_core.permissions.sound import fault_of
 
@@ -41,7 +41,6 @@ _COMMENT: Final = re.compile(r"(?:\A|[ \t]+)#.*")
 _QUOTED: Final = re.compile(r"""(?:"([^"\\]*)"|'([^']*)')(?:[ \t]+#.*)?""")
 _IN_BRACKETS: Final = re.compile(r"""[ \t]*("[^"\\]*"|'[^']*'|[^,\[\]{}"'#]+?)[ \t]*(?:,|\Z)""")
 _PLAINLY: Final = "write `key: text` or `- text`, and put texts with odd characters in quotes"
-_MOST_SHOWN: Final = 60  # characters of what somebody wrote, in an error
 
 Value = str | tuple[str, ...]
 
@@ -76,7 +75,7 @@ def parse_agents(files: Mapping[str, str], tools: Collection[str]) -> tuple[Agen
             if agent.name.casefold() in agents:
                 faults.append(f"`name`: {agent.name} is the name of another agent")
             agents.setdefault(agent.name.casefold(), agent)
-        wrong += [f"{_shown(file)}: {fault}" for fault in faults]
+        wrong += [f"{shown(file)}: {fault}" for fault in faults]
     if wrong:
         raise ConfigError("The agents need correcting:\n" + "\n".join(f"- {line}" for line in wrong))
     return tuple(sorted(agents.values(), key=lambda agent: agent.name))
@@ -90,7 +89,7 @@ def check_agents(agents: Sequence[Agent], tools: Collection[str]) -> None:
         wrong += [f"{one.name}: {fault}" for fault in _unknown(one.tools or (), tools)]
         wrong += [f"{one.name}: {_widens(rule)}" for rule in widening]
         if not _NAME.fullmatch(one.name) or not one.description.strip() or not one.prompt.strip():
-            wrong.append(f"{_shown(one.name)}: an agent has a name (letters, digits, _, -), a description and a prompt")
+            wrong.append(f"{shown(one.name)}: an agent has a name (letters, digits, _, -), a description and a prompt")
     if wrong:
         raise ConfigError("The agents need correcting:\n" + "\n".join(f"- {line}" for line in wrong))
 
@@ -107,7 +106,7 @@ def _agent(text: str, tools: Collection[str], wrong: list[str]) -> Agent | None:
     fields, prompt = _split(text, wrong)
     if fields is None:
         return None
-    wrong += [f"`{_shown(key)}` is not known; there are {', '.join(_FIELDS)}" for key in fields if key not in _FIELDS]
+    wrong += [f"`{shown(key)}` is not known; there are {', '.join(_FIELDS)}" for key in fields if key not in _FIELDS]
     wrong += [f"`{key}` is missing" for key in ("name", "description") if key not in fields]
     agent = Agent(
         name=_matching(fields, "name", _NAME, "must be letters, digits, _ and -, 64 at most", wrong),
@@ -133,7 +132,7 @@ def _text(fields: Mapping[str, Value], name: str, wrong: list[str]) -> str:
 def _matching(fields: Mapping[str, Value], name: str, form: re.Pattern[str], must: str, wrong: list[str]) -> str:
     text = _text(fields, name, wrong)
     if text and not form.fullmatch(text):
-        wrong.append(f"`{name}` {must}, not “{_shown(text)}”")
+        wrong.append(f"`{name}` {must}, not “{shown(text)}”")
     return text
 
 
@@ -158,7 +157,7 @@ def _tools(fields: Mapping[str, Value], known: Collection[str], wrong: list[str]
 
 def _unknown(names: Sequence[str], known: Collection[str]) -> list[str]:
     there = sorted({*known, TASK, HITL})
-    unknown = [_shown(name) for name in names if name not in there]
+    unknown = [shown(name) for name in names if name not in there]
     return [f"there is no tool {', '.join(unknown)} (there are: {', '.join(there)})"] if unknown else []
 
 
@@ -178,24 +177,24 @@ def _rule(text: str, wrong: list[str]) -> PermissionRule | None:
         wrong.append(f"`rules`: {_widens(PermissionRule.allow(tool, pattern.strip() or None))}")
         return None
     if effect not in ("ask", "deny") or not tool:
-        wrong.append(f"`rules`: “{_shown(text)}” must be `deny TOOL` or `ask TOOL`, with a pattern behind it or none")
+        wrong.append(f"`rules`: “{shown(text)}” must be `deny TOOL` or `ask TOOL`, with a pattern behind it or none")
         return None
     rule = PermissionRule("ask" if effect == "ask" else "deny", tool, pattern.strip() or None)
     if fault := fault_of(rule):
-        wrong.append(f"`rules`: “{_shown(text)}” can never match: {fault}")
+        wrong.append(f"`rules`: “{shown(text)}” can never match: {fault}")
         return None
     return rule
 
 
 def _widens(rule: PermissionRule) -> str:
-    return f"“{_shown(str(rule))}” would let an agent do more than whoever hands it work: only ask and deny rules"
+    return f"“{shown(str(rule))}” would let an agent do more than whoever hands it work: only ask and deny rules"
 
 
 def _steps(fields: Mapping[str, Value], wrong: list[str]) -> int | None:
     text = _text(fields, "max_steps", wrong)
     number = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
     if text and not 0 < number <= MOST_STEPS:
-        wrong.append(f"`max_steps` must be a number from 1 to {MOST_STEPS:,}, not “{_shown(text)}”")
+        wrong.append(f"`max_steps` must be a number from 1 to {MOST_STEPS:,}, not “{shown(text)}”")
     return number or None
 
 
@@ -229,7 +228,7 @@ def front_matter(lines: Sequence[str], wrong: list[str]) -> dict[str, Value]:
         elif found := _FIELD.fullmatch(line):
             key, said = found[1], (found[2] or "").strip()
             if key in fields:
-                wrong.append(f"line {number}: `{_shown(key)}` stands there twice")
+                wrong.append(f"line {number}: `{shown(key)}` stands there twice")
             value = _value(said)
             if value == () and not said.startswith("["):
                 items[key] = None
@@ -237,7 +236,7 @@ def front_matter(lines: Sequence[str], wrong: list[str]) -> dict[str, Value]:
         else:
             value = None
         if value is None:
-            wrong.append(f"line {number}: “{_shown(line.strip())}” is not understood: {_PLAINLY}")
+            wrong.append(f"line {number}: “{shown(line.strip())}” is not understood: {_PLAINLY}")
     wrong += [f"`{key}` is empty: leave it out, or fill it" for key, indented in items.items() if indented is None]
     return fields
 
@@ -269,9 +268,3 @@ def _scalar(said: str) -> str | None:
     plain = _COMMENT.sub("", said).strip()
     odd = not plain or plain[0] in "\"'`[]{}>|*&!%@,#?:-" or ": " in plain or plain.endswith(":")
     return None if odd or not plain.isprintable() else plain
-
-
-def _shown(text: str) -> str:
-    """What somebody wrote, for a line of an error."""
-    line = "".join(char if char.isprintable() else "�" for char in text)
-    return line if len(line) <= _MOST_SHOWN else line[: _MOST_SHOWN - 1] + "…"

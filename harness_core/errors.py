@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
+
+MOST_SHOWN: Final = 60  # characters of what somebody wrote, in an error; ours
 
 
 class HarnessError(Exception):
@@ -84,3 +86,9 @@ class InvalidArguments(DecisionRefused):
 
 class DeniedByPolicy(DecisionRefused):
     """A rule denies the edited call, and no click can approve it. The task stays open."""
+
+
+def shown(text: str) -> str:
+    """What somebody wrote, for a line of an error: printable, and MOST_SHOWN characters at most."""
+    line = "".join(char if char.isprintable() else "�" for char in text)
+    return line if len(line) <= MOST_SHOWN else line[: MOST_SHOWN - 1] + "…"

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
 
-from harness_core.errors import ConfigError
+from harness_core.errors import ConfigError, shown
 from harness_core.interceptors.budget import Budget
 from harness_core.interceptors.caps import Caps
 from harness_core.interceptors.finish import Finish
@@ -24,7 +24,6 @@ OFF: Final = frozenset({Lookup.name})  # unless the table speaks of it
 
 _OF_TOOLS: Final = frozenset({"tools", "requires", "per_run", "first"})  # settings that hold names of tools
 _WORDS: Final = {"a valid tuple": "a list", "valid integer": "whole number", "a valid dictionary": "a table"}
-_MOST_SHOWN: Final = 60  # characters of what somebody wrote, in an error
 
 
 def guards_from(table: Mapping[str, object], tools: Collection[str] = (), source: str = "") -> tuple[Any, ...]:
@@ -35,7 +34,7 @@ def guards_from(table: Mapping[str, object], tools: Collection[str] = (), source
     Raises ConfigError, naming everything that is wrong.
     """
     known = [guard.name for guard in GUARDS]
-    wrong = [f"guards.{_shown(name)} is not known; there are {', '.join(known)}" for name in table if name not in known]
+    wrong = [f"guards.{shown(name)} is not known; there are {', '.join(known)}" for name in table if name not in known]
     made = [_made(guard, table.get(guard.name, guard.name not in OFF), tools, wrong) for guard in GUARDS]
     if wrong:
         of = f" of {source}" if source else ""
@@ -48,7 +47,7 @@ def _made(guard: type[Any], said: object, tools: Collection[str], wrong: list[st
     if isinstance(said, bool):
         return guard() if said else None
     if not isinstance(said, Mapping):
-        wrong.append(f"guards.{guard.name} must be true, false or a table, not {_shown(repr(said))}")
+        wrong.append(f"guards.{guard.name} must be true, false or a table, not {shown(repr(said))}")
         return None
     if tools:
         wrong += _no_tools(guard.name, said, tools)
@@ -63,7 +62,7 @@ def _no_tools(guard: str, said: Mapping[str, object], tools: Collection[str]) ->
     for key, names in said.items():
         for name in names if key in _OF_TOOLS and isinstance(names, list | tuple | Mapping) else ():
             if isinstance(name, str) and name not in tools:
-                yield f"guards.{guard}.{key}: there is no tool {_shown(repr(name))}"
+                yield f"guards.{guard}.{key}: there is no tool {shown(repr(name))}"
 
 
 def _fault(guard: type[Any], fault: Any) -> str:
@@ -77,10 +76,4 @@ def _fault(guard: type[Any], fault: Any) -> str:
     told = fault["msg"].replace("Input should be", "must be", 1)
     for theirs, ours in _WORDS.items():
         told = told.replace(theirs, ours)
-    return f"{where} {told}, not {_shown(repr(fault['input']))}"
-
-
-def _shown(text: str) -> str:
-    """What somebody wrote, for a line of an error."""
-    line = "".join(char if char.isprintable() else "�" for char in text)
-    return line if len(line) <= _MOST_SHOWN else line[: _MOST_SHOWN - 1] + "…"
+    return f"{where} {told}, not {shown(repr(fault['input']))}"

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from harness_core.errors import ConfigError
+from harness_core.errors import ConfigError, shown
 from harness_core.permissions.against import names
 from harness_core.permissions.rule import PermissionRule
 from harness_core.permissions.sound import fault_of
@@ -23,7 +23,6 @@ _TABLES: Final = ("rule", "guards")
 _EFFECTS: Final = ("allow", "ask", "deny")
 _TEXTS: Final = ("effect", "tool", "pattern", "channel", "why", "by")
 _KEYS: Final = (*_TEXTS, "until")
-_MOST_SHOWN: Final = 60  # characters of what somebody wrote, in an error
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +72,7 @@ def parse_policy(text: str, name: str = NAME) -> PolicyFile:
         tables = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{name} is no TOML: {error}") from None
-    wrong = [f"`{_shown(key)}` is not known here; there are {_listed(_TABLES)}" for key in tables if key not in _TABLES]
+    wrong = [f"`{shown(key)}` is not known here; there are {_listed(_TABLES)}" for key in tables if key not in _TABLES]
     entries, guards = tables.get("rule", []), tables.get("guards", {})
     if not isinstance(entries, list):
         wrong.append("a rule begins with `[[rule]]`, in double brackets")
@@ -104,7 +103,7 @@ def _rule(entry: Any, where: str, wrong: list[str]) -> StandingRule | None:
             until = entry.get("until")
             said = (entry.get("channel", ""), entry.get("by", ""), entry.get("why", ""))
             return StandingRule(rule, *said, None if until is None else until.timestamp())
-        faults = [f"“{_shown(str(rule))}” can never match: {fault}"]
+        faults = [f"“{shown(str(rule))}” can never match: {fault}"]
     wrong += [f"{where}: {fault}" for fault in faults]
     return None
 
@@ -112,12 +111,12 @@ def _rule(entry: Any, where: str, wrong: list[str]) -> StandingRule | None:
 def _faults(entry: Any) -> list[str]:
     if not isinstance(entry, dict):
         return ["it must be a table"]
-    faults = [f"`{_shown(key)}` is not known; a rule has {_listed(_KEYS)}" for key in entry if key not in _KEYS]
+    faults = [f"`{shown(key)}` is not known; a rule has {_listed(_KEYS)}" for key in entry if key not in _KEYS]
     faults += [f"`{key}` is missing" for key in ("effect", "tool") if key not in entry]
     texts = [key for key in _TEXTS if key in entry]
     faults += [f"`{key}` must be a text in quotes" for key in texts if not isinstance(entry[key], str)]
     if isinstance(effect := entry.get("effect", "ask"), str) and effect not in _EFFECTS:
-        faults.append(f"`effect` must be {_listed(_EFFECTS, 'or')}, not `{_shown(effect)}`")
+        faults.append(f"`effect` must be {_listed(_EFFECTS, 'or')}, not `{shown(effect)}`")
     if entry.get("channel", "all") == "":
         faults.append("`channel` is empty: leave it out to mean everywhere")
     until = entry.get("until")
@@ -129,9 +128,3 @@ def _faults(entry: Any) -> list[str]:
 def _listed(names: tuple[str, ...], word: str = "and") -> str:
     *most, last = (f"`{name}`" for name in names)
     return f"{', '.join(most)} {word} {last}"
-
-
-def _shown(text: str) -> str:
-    """What somebody wrote, for a line of an error."""
-    line = "".join(char if char.isprintable() else "�" for char in text)
-    return line if len(line) <= _MOST_SHOWN else line[: _MOST_SHOWN - 1] + "…"
