@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from harness_core.ending import LIMITS, limit_reached, ruled_by_limits
+from harness_core.ending import LIMITS, SECONDS, limit_reached, ruled_by_limits
 from harness_core.events import (
     ContextCompressed,
     Event,
@@ -111,7 +111,7 @@ class _Replay:
         """What the policy would have had the run do where the recording begins it, asks the model, or ends it."""
         if trace.batch:  # it goes on with its calls, unless its time is over; people and the clock are no policy
             limit = limit_reached(trace.run, self.policy, fact.at) if trace.run and not trace.pending else None
-            if limit and trace.run and limit.limit == "seconds" and isinstance(fact, HookRuled):
+            if limit and trace.run and limit.limit == SECONDS and isinstance(fact, HookRuled):
                 yield from self._compared(trace, fact, (ruled_by_limits(limit, trace.run),))
             return
         trace = replace(trace, heard=(*trace.heard, *self.heard))
