@@ -154,7 +154,6 @@ HARMLESS: Final = words(
 # More than that, for a reason.
 HARMLESS_HERE: Final = {
     ("harness_core.interceptors.function", "inspect"): "looks at the signature of a function, before it is ever called",
-    ("harness_core.interceptors.fitness", "inspect"): "the same",
     ("bot", "sys"): "says that Python is too old, before anything else is read",
     ("bot.config", "pathlib"): "settings hold folders, which are only named there",
 }

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from harness_core.errors import ConfigError
 from harness_core.hooks import ESCAPE_AFTER, name_of, rule_class
-from harness_core.interceptors.function import HANDED
+from harness_core.interceptors.function import misfit
 from harness_core.verdicts import ACCEPTS, Point
 
 
@@ -41,15 +40,5 @@ def unfit(interceptor: Any) -> Iterable[str]:
         if method is not None and not callable(method):
             yield f"{point} of {name} is no function"
     for point in points(interceptor):
-        yield from _no_hook(name, point, getattr(interceptor, point))
-
-
-def _no_hook(name: str, point: Point, method: Any) -> Iterable[str]:
-    handed = ("trace", *HANDED[point])
-    if inspect.iscoroutinefunction(method) or inspect.isgeneratorfunction(method):
-        yield f"{point} of {name} must be a plain function (def)"
-        return
-    try:
-        inspect.signature(method).bind(*handed)
-    except (TypeError, ValueError):
-        yield f"{point} of {name} must take ({', '.join(handed)})"
+        if wrong := misfit(getattr(interceptor, point), point):
+            yield f"{point} of {name} {wrong}"

@@ -91,22 +91,20 @@ def hook(
     demanded = (demands,) if isinstance(demands, str) else tuple(demands)
 
     def made(function: Function) -> FunctionHook:
-        if wrong := _unfit(function, point):
+        if wrong := misfit(function, point) if inspect.isfunction(function) else "is no function":
             raise ConfigError(f"The hook {getattr(function, '__name__', function)!s} {wrong}.")
         return FunctionHook(function, point, rule_class, priority, demanded, escape_after)
 
     return made
 
 
-def _unfit(function: object, point: Point) -> str:
-    """Why the function can never be a hook at this point, or ""."""
-    if not inspect.isfunction(function):
-        return "is no function"
-    if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
+def misfit(method: Callable[..., Any], point: Point) -> str:
+    """Why this can never be asked at the point, or ""."""
+    if inspect.iscoroutinefunction(method) or inspect.isgeneratorfunction(method):
         return "must be a plain function (def): it only decides, and whoever wants to do something subscribes to events"
     handed = ("trace", *HANDED[point])
     try:
-        inspect.signature(function).bind(*handed)
-    except TypeError:
-        return f"must take what {point} hands it: ({', '.join(handed)})"
+        inspect.signature(method).bind(*handed)
+    except (TypeError, ValueError):
+        return f"must take ({', '.join(handed)}), which is what {point} hands it"
     return ""

@@ -120,7 +120,10 @@ def test_every_point_is_handed_what_the_description_of_the_points_says() -> None
         ),
         ("@hook('before_tool', priority='1')\ndef x(trace, call): ...", "must be a whole number, not '1'"),
         ("@hook('before_tool', escape_after=0)\ndef x(trace, call): ...", "a whole number above 0, not 0"),
-        ("@hook('before_tool')\ndef x(trace): ...", "The hook x must take what before_tool hands it: (trace, call)"),
+        (
+            "@hook('before_tool')\ndef x(trace): ...",
+            "The hook x must take (trace, call), which is what before_tool hands it",
+        ),
         ("@hook('before_tool')\nasync def x(trace, call): ...", "The hook x must be a plain function (def)"),
         ("@hook('before_tool')\nclass X: ...", "The hook X is no function"),
         ("@hook\ndef x(trace, call): ...", "no hook point"),
