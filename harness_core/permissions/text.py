@@ -29,7 +29,7 @@ def invisible(text: str) -> str:
         return ""
     if found := _FULL_WIDTH.search(text):
         return f"the text holds a full-width character (U+{ord(found[0]):04X}) that looks like another"
-    for char in sorted(suspects(text), key=unseen, reverse=True):
+    for char in sorted(suspects(text), key=lambda char: (not unseen(char), char)):
         what = "an invisible or control character" if unseen(char) else "a character that looks like another"
         return f"the text holds {what} (U+{ord(char):04X})"
     return ""

@@ -203,3 +203,10 @@ def test_other_writing_is_no_disguise(text: str) -> None:
 def test_a_word_with_letters_of_two_alphabets_that_look_alike_is(text: str) -> None:
     assert "looks like another" in invisible(text)
     assert classify(text, World("/ws")).effect == "ask"
+
+
+def test_of_several_faults_the_same_one_is_named_in_every_process() -> None:
+    """A set of characters has another order in each; what is not seen at all comes first."""
+    hidden = "\u200b\u200c\u200d\u2066\u2069"
+
+    assert invisible(f"c\u0430t {hidden[::-1]}") == "the text holds an invisible or control character (U+200B)"
