@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Literal
 
-from harness_core.permissions import patterns, urls
+from harness_core.permissions import carried, patterns, shell, urls
 from harness_core.permissions.carried import carries, too_many
 from harness_core.permissions.everywhere import commands_in
 from harness_core.permissions.paths import World, covers, placed
@@ -65,8 +65,13 @@ def _strikes(rule: PermissionRule, tool: str, args: Args, world: World) -> bool:
 def _strikes_command(pattern: str, command: str) -> bool:
     if patterns.exact_text(pattern) == command.strip():
         return True
-    found = commands_in(command)
-    return any(patterns.strikes(pattern, argv) == "yes" for argv in found.commands if argv)
+    return "yes" in _met(pattern, command)
+
+
+@lru_cache(maxsize=128)  # every level of the gate asks it of the same rules and the same command
+def _met(pattern: str, command: str) -> frozenset[patterns.Match]:
+    """How a pattern meets what a command runs."""
+    return frozenset(patterns.strikes(pattern, argv) for argv in commands_in(command).commands if argv)
 
 
 def _strikes_path(pattern: str, args: Args, world: World) -> bool:
@@ -83,10 +88,18 @@ def hidden(rules: Iterable[PermissionRule], tool: str, command: str) -> str:
     if found.opaque:
         return f"{found.opaque}, and there are rules against some commands"
     for rule in scoped:
-        if rule.pattern and any(patterns.strikes(rule.pattern, argv) == "maybe" for argv in found.commands if argv):
+        if rule.pattern and "maybe" in _met(rule.pattern, command):
             return f"whether the rule “{rule}” speaks of it is only known when it runs"
         if rule.pattern and (by := carries(rule.pattern, command)):
             return f"{by} may run what the rule “{rule}” speaks of"
     if too_many(command):
         return "it has more words that may be commands than anybody reviews, and there are rules against some commands"
     return ""
+
+
+def forget() -> None:
+    """Forget every command that was looked at, for measuring and for tests that take the parser away."""
+    _met.cache_clear()
+    carried.forget()
+    commands_in.cache_clear()
+    shell.forget()

@@ -61,6 +61,11 @@ def too_many(command: str) -> bool:
     return sum(map(len, _carried(command).values())) >= MOST_PLACES
 
 
+def forget() -> None:
+    """Forget what was found."""
+    _carried.cache_clear()
+
+
 @lru_cache(maxsize=16)  # several rules look at one command
 def _carried(command: str) -> dict[str, list[tuple[str, Argv]]]:
     """What may be run, by the name of its program: who may run it, and the words."""

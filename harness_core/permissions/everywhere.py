@@ -11,6 +11,7 @@ from bisect import bisect
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, Final
 
 from harness_core.permissions.grammar import parse
@@ -452,6 +453,9 @@ class _Search:
                 self._add(value.removeprefix("!"))
         found: list[Argv] = [("git", *argv[at:]) for at in verbs(argv)[:MOST_INNER]]
         self.verbs.update(found)
+        for option, behind in pairwise(found[0] if found else ()):  # the first holds all that the others do
+            if option in ("-x", "--exec") and behind:
+                self._add(behind)
         for inner in list(found):
             words = [word for word in inner[2:] if word] if inner[1] == "config" else []
             if any(_RUNS_KEY.search(word) for word in words):
@@ -463,9 +467,6 @@ class _Search:
                     rest = rest[1:]
                 found.append(rest)
                 self._add(" ".join(word for word in rest if word))
-            for place, word in enumerate(inner):
-                if word in ("-x", "--exec") and place + 1 < len(inner) and inner[place + 1]:
-                    self._add(str(inner[place + 1]))
         return [inner for inner in found if inner != argv]
 
     def _option_string(self, argv: Argv, options: Sequence[str]) -> None:

@@ -150,9 +150,8 @@ def strikes(pattern: str, argv: Argv) -> Match:
 def _program(wanted: str, word: str | None) -> Match:
     if word is None:
         return "maybe"
-    names = {word, posixpath.basename(word)}
-    wanted_names = {wanted, posixpath.basename(wanted)} if _STAR not in wanted else {wanted}
-    if any(_expression(one, re.I).fullmatch(name) for one in wanted_names for name in names):
+    name = _expression(wanted if _STAR in wanted else posixpath.basename(wanted), re.I)
+    if name.fullmatch(word) or name.fullmatch(posixpath.basename(word)):
         return "yes"
     return _by_glob(wanted, word)
 
@@ -185,8 +184,9 @@ def _rest(wanted: Sequence[str], words: Sequence[str | None]) -> Match:
 
 
 def _by_glob(wanted: str, word: str) -> Match:
-    name = wanted.replace(_STAR, "x")
-    return "maybe" if isinstance(word, Glob) and fnmatch.fnmatchcase(name, posixpath.basename(word)) else "no"
+    if not isinstance(word, Glob):
+        return "no"
+    return "maybe" if fnmatch.fnmatchcase(wanted.replace(_STAR, "x"), posixpath.basename(word)) else "no"
 
 
 def _least(one: Match, other: Match) -> Match:

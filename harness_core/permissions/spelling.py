@@ -18,6 +18,7 @@ _PIECE: Final = re.compile(r"\$'((?:[^'\\]|\\.)*)'|\$?\"((?:[^\"\\]|\\.)*)\"|'([
 _ANSI: Final = re.compile(
     r"\\(?:x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|([0-7]{1,3})|c(.)|(.))", re.S
 )
+_ESCAPED: Final = re.compile(r"\\([\"\\$`])")  # in double quotes
 _PARENTHESIS: Final = re.compile(r"[()]")
 _NAMED: Final = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "v": "\v"}
 
@@ -30,7 +31,7 @@ def loose(text: str) -> str:
     pieces = _PIECE.findall(text)
     for ansi, double, single, escaped, other in pieces:
         if double:
-            out.append(re.sub(r"\\([\"\\$`])", r"\1", double))
+            out.append(_ESCAPED.sub(r"\1", double) if "\\" in double else double)
         else:
             out.append(_ANSI.sub(_unescaped, ansi) if ansi else single or escaped or other)
     word = "".join(out)

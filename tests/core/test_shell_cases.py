@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from harness_core.permissions import everywhere, grammar, shell
+from harness_core.permissions import against, everywhere, grammar
 from harness_core.permissions.paths import World
 from harness_core.permissions.readonly import classify, needs
 from harness_core.permissions.rule import PermissionRule
@@ -166,11 +166,9 @@ def test_a_here_document_whose_end_only_looks_like_its_beginning_hides_what_foll
 @pytest.fixture
 def without_parser(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(grammar, "_PARSER", None)
-    shell.forget()
-    everywhere.commands_in.cache_clear()
+    against.forget()
     yield
-    shell.forget()
-    everywhere.commands_in.cache_clear()
+    against.forget()
 
 
 @pytest.mark.usefixtures("without_parser")

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness_core.permissions import everywhere, grammar, shell
+from harness_core.permissions import against, grammar, shell
 from harness_core.permissions.paths import World
 from harness_core.permissions.readonly import classify
 from harness_core.permissions.rule import PermissionRule
@@ -42,8 +42,7 @@ def steps(work: Callable[[], object], most: int) -> int:
     def called(frame: FrameType, _: str, __: Any) -> Any:
         return line if "harness_core" in frame.f_code.co_filename else None
 
-    everywhere.commands_in.cache_clear()
-    shell.forget()
+    against.forget()
     before = sys.gettrace()
     sys.settrace(called)
     try:
