@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import socket
+import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -24,6 +26,18 @@ async def test_it_plays_a_conversation_with_a_card_a_click_and_an_answer() -> No
     assert "[Approve]" in said
     assert "hello from the harness" in said
     assert "Approved by @Ada" in said
+
+
+async def test_it_keeps_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept, thrown_away = tmp_path / "kept", tmp_path / "thrown away"
+    kept.mkdir()
+    thrown_away.mkdir()
+    monkeypatch.chdir(kept)
+    monkeypatch.setattr(tempfile, "tempdir", str(thrown_away))
+
+    assert await demo.play(Settings(), lambda line: None)
+
+    assert [*kept.iterdir(), *thrown_away.iterdir()] == []
 
 
 async def test_a_model_that_cannot_be_reached_is_named_as_the_cause_at_once() -> None:
