@@ -20,6 +20,7 @@ from bot.edits import edit_form
 from bot.facts import Posted, PostGone, PostIntended, Rendered, show
 from bot.foresight import Foresight
 from bot.ids import Identity, Thread, thread_of
+from bot.later import RETRY, Later
 from bot.moods import Moods
 from bot.posts import Post, Posts, card_id
 from bot.redraws import Redraws, only_counts
@@ -34,8 +35,6 @@ from harness_core.ports import Clock, SessionStore, ToolSpec
 
 log = logging.getLogger(__name__)
 
-RETRY: Final = 3.0  # seconds until another look, after Slack failed or while another process renders
-LONGEST_RETRY: Final = 600.0  # seconds; each refusal doubles the time until the next look, up to this
 REMEMBERED: Final = 1_000  # sessions whose posts are kept in memory
 GONE: Final = frozenset({"message_not_found", "cant_update_message"})
 
@@ -60,8 +59,7 @@ class Presenter:
         self._posts: dict[str, Posts] = {}
         self._moods = Moods(api, clock, self._reactions, self._note, self.wake)
         self._redraws = Redraws()
-        self._later: dict[str, tuple[float, asyncio.Task[None]]] = {}
-        self._refusals: dict[str, int] = {}  # by session: how often in a row Slack refused some message of it
+        self._later = Later(clock, self.wake)
         self._forget = store.changed(self._changed)
 
     # -- waking --------------------------------------------------------------------------------------------------------
@@ -94,7 +92,7 @@ class Presenter:
         """Stop rendering; what is missing is rendered by whoever starts next."""
         self._forget()
         await self._moods.close()
-        tasks = [*self._tasks.values(), *(task for _, task in self._later.values())]
+        tasks = [*self._tasks.values(), *self._later.tasks]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -211,8 +209,7 @@ class Presenter:
     async def _drawn(self, session_id: str, thread: Thread, story: Story) -> bool:
         """Whether every message stands as it should. One that Slack refuses does not keep the others waiting."""
         whole = True
-        if known := self._later.pop(session_id, None):
-            known[1].cancel()  # what can wait is asked anew below
+        self._later.drop(session_id)  # what can wait is asked anew below
         for draft in self._in_turn(drafts(story), await self.posts(session_id)):
             try:
                 asked = await self._show(session_id, thread, draft)
@@ -223,10 +220,9 @@ class Presenter:
             if asked and session_id in self._dirty:
                 return False  # Slack takes its time: what changed meanwhile must not wait for all the rest
         if whole:
-            self._refusals.pop(session_id, None)
+            self._later.taken(session_id)
         else:
-            times = self._refusals[session_id] = self._refusals.get(session_id, 0) + 1
-            self._look_again(session_id, self._clock.now() + min(RETRY * 2.0**times, LONGEST_RETRY))
+            self._later.refused(session_id)
         return whole and session_id not in self._later
 
     @staticmethod
@@ -269,7 +265,7 @@ class Presenter:
         """Draw a message anew, now or later. Whether Slack was asked."""
         now = self._clock.now()
         if wait := self._redraws.wait(session_id, draft, post, now):
-            self._look_again(session_id, now + wait)
+            self._later.look(session_id, now + wait)
             return False
         self._redraws.drawn(session_id, draft, post, now)
         revision = post.revision + 1
@@ -291,20 +287,6 @@ class Presenter:
             if standing.ts == ts:
                 await self._note(session_id, PostGone(post, ts))
                 self.wake(session_id)
-
-    def _look_again(self, session_id: str, at: float) -> None:
-        """Wake the session at this time, unless it is woken before."""
-        if known := self._later.get(session_id):
-            if known[0] <= at:
-                return
-            known[1].cancel()
-        task = asyncio.create_task(self._wake_at(session_id, at), name=f"show later {session_id}")
-        self._later[session_id] = at, task
-
-    async def _wake_at(self, session_id: str, at: float) -> None:
-        await self._clock.sleep(at - self._clock.now())
-        del self._later[session_id]
-        self.wake(session_id)
 
     async def _found(self, session_id: str, thread: Thread, draft: Draft) -> str:
         """The ts of a message that was intended and perhaps posted; "" if it is not in the thread.
