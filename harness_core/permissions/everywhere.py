@@ -17,7 +17,7 @@ from typing import Any, Final
 from harness_core.permissions.grammar import parse
 from harness_core.permissions.spelling import Glob, closed, loose
 from harness_core.permissions.text import listed
-from harness_core.permissions.wrappers import SHELLS, running, runs_another, starts, verbs
+from harness_core.permissions.wrappers import INTERPRETERS, SHELLS, running, runs_another, starts, unnumbered, verbs
 
 Argv = tuple[str | None, ...]
 
@@ -61,9 +61,6 @@ _RUNS_KEY: Final = re.compile(
     re.I,
 )
 _FED: Final = re.compile(r"-|/dev/(?:stdin|fd/\d+)|/proc/(?:self|thread-self|\d+)/fd/\d+")  # what a program is fed with
-_INTERPRETERS: Final = listed(
-    "python pypy perl ruby node nodejs deno bun php lua luajit Rscript tclsh guile irb ghci pwsh osascript"
-)
 _CALLS: Final = re.compile(r"(?:system|popen|exec\w*|run|call|spawn\w*|shell)\s*\(?\s*\[?\s*(['\"])(.*?)\1", re.S)
 _EVALUATED: Final = listed("eval trap ssh watch parallel tmux")
 _GIVEN: Final = re.compile(
@@ -488,8 +485,8 @@ class _Search:
 
     def _programs(self, name: str, argv: Argv) -> None:
         """Strings that a one-line program hands to a shell, and programs that are only known when they run."""
-        base = re.sub(r"[0-9][0-9.]*$", "", name)
-        if base in _INTERPRETERS:
+        base = unnumbered(name)
+        if base in INTERPRETERS:
             self._interpreter(argv)
         elif base not in ("awk", "gawk", "mawk", "sed", "vim", "less"):
             return

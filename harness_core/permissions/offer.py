@@ -21,7 +21,7 @@ from harness_core.permissions.rules import speaking
 from harness_core.permissions.shell import Command, read
 from harness_core.permissions.subjects import KINDS, paths_of, subject_of
 from harness_core.permissions.text import listed
-from harness_core.permissions.wrappers import STATEFUL, runs_another
+from harness_core.permissions.wrappers import INTERPRETERS, STATEFUL, runs_another, unnumbered
 from harness_core.types import Args, canonical
 
 # How many words name what is allowed, for programs of many verbs. Others are named by their name alone.
@@ -30,17 +30,17 @@ _DEPTH: Final[Mapping[str, int]] = {
     "kubectl": 2, "cargo": 2, "go": 2, "make": 2, "gh": 3, "systemctl": 2, "terraform": 2, "helm": 2, "dotnet": 2,
     "mvn": 2, "just": 2, "task": 2,
 }  # fmt: skip
-_INTERPRETERS: Final = listed(
-    "python pypy node deno bun ruby perl php lua luajit tclsh wish Rscript R julia java scala groovy swift osascript "
-    "ghci erl elixir iex guile sbcl awk gawk mawk ed ex vi vim nvim emacs gdb lldb npx uvx bunx pipx"
+_ANYTHING: Final = INTERPRETERS | listed(
+    "wish R julia java scala groovy swift erl elixir iex sbcl awk gawk mawk ed ex vi vim nvim emacs gdb lldb npx uvx "
+    "bunx pipx"
 )
-_NEVER: Final = _INTERPRETERS | listed(
+_NEVER: Final = _ANYTHING | listed(
     "python2 python3 pypy3 sed nano less more man bc m4 gnuplot sqlite3 psql mysql mongosh redis-cli duckdb uv poetry "
-    "pnpm yarn "
-    "pipenv hatch rye bundle mise asdf direnv pip pip3 gem cpan apt apt-get brew curl wget http https xh nc ncat "
-    "netcat socat telnet ftp sftp scp ssh rsync rclone aria2c lynx w3m dig nslookup host ping whois mail sendmail aws "
-    "gcloud az bq doctl heroku vercel vault op pass gpg openssl rm rmdir mv dd shred mkfs truncate chmod chown chgrp "
-    "ln kill killall pkill mount umount crontab at batch tee find fd fdfind tar zip unzip 7z cpio ar install rename"
+    "pnpm yarn pipenv hatch rye bundle mise asdf direnv pip pip3 gem cpan apt apt-get brew curl wget http https xh nc "
+    "ncat netcat socat telnet ftp sftp scp ssh rsync rclone aria2c lynx w3m dig nslookup host ping whois mail sendmail "
+    "aws gcloud az bq doctl heroku vercel vault op pass gpg openssl rm rmdir mv dd shred mkfs truncate chmod chown "
+    "chgrp ln kill killall pkill mount umount crontab at batch tee find fd fdfind tar zip unzip 7z cpio ar "
+    "install rename"
 )
 # Verbs that run whatever they are given, or take from or send to the network.
 _NEVER_VERBS: Final = listed(
@@ -107,8 +107,7 @@ def lets_anything(rule: PermissionRule) -> str:
     if exact_text(rule.pattern) is not None:
         return ""
     name = posixpath.basename(next(iter(words_of(rule.pattern).words), ""))
-    unnumbered = re.sub(r"[0-9][0-9.]*$", "", name)
-    if unnumbered in _INTERPRETERS or (runs_another(name) and name not in _DEPTH):
+    if unnumbered(name) in _ANYTHING or (runs_another(name) and name not in _DEPTH):
         return f"{name} runs whatever it is given"
     return ""
 

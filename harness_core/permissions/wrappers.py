@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
 from harness_core.permissions.text import listed
 
 SHELLS: Final = listed("sh bash dash zsh ksh mksh ash fish csh tcsh rbash busybox-sh")
+# By their names without a version; each runs a program that it reads from its input.
+INTERPRETERS: Final = listed(
+    "python pypy perl ruby node nodejs deno bun php lua luajit Rscript tclsh guile irb ghci pwsh osascript"
+)
 
 # How many operands come before the inner command, and which short options take a value. Where an option is not
 # known, both readings are followed: a deny rule must not miss the inner command.
@@ -69,6 +74,11 @@ STATEFUL: Final = listed(
     "alias unalias hash enable trap source . eval exec set shopt unset export declare typeset readonly local cd pushd "
     "popd ulimit umask bind complete mapfile readarray read builtin"
 )
+
+
+def unnumbered(name: str) -> str:
+    """The name of a program without its version: `python3.12` is python."""
+    return re.sub(r"[0-9][0-9.]*$", "", name)
 
 
 def runs_another(name: str) -> bool:

@@ -87,7 +87,18 @@ def test_what_cannot_be_meant_is_refused_in_words(rest: str, told: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "rest", ["bash", "*", "bash python3 *", "bash python3.11 -c *", "bash sh *", "bash /bin/bash *", "bash node *"]
+    "rest",
+    [
+        "bash",
+        "*",
+        "bash python3 *",
+        "bash python3.11 -c *",
+        "bash sh *",
+        "bash /bin/bash *",
+        "bash node *",
+        "bash nodejs *",
+        "bash pwsh *",
+    ],
 )
 def test_what_comes_to_allowing_everything_is_not_made_by_a_command(rest: str) -> None:
     assert "as good as no approvals at all" in refused("allow", rest)

@@ -154,7 +154,8 @@ def test_a_prefix_may_be_offered_for_ordinary_work(command: str, offered: str) -
 @pytest.mark.parametrize(
     "command",
     [
-        "bash x.sh", "sh -c ls", "python3 x.py", "node x.js", "sudo make", "env make", "xargs rm", "timeout 5 make",
+        "bash x.sh", "sh -c ls", "python3 x.py", "node x.js", "nodejs x.js", "irb x.rb", "pwsh x.ps1",
+        "sudo make", "env make", "xargs rm", "timeout 5 make",
         "npx tsc", "uv run x", "npm exec x", "npm install x", "curl https://x.test", "ssh h", "git", "git push",
         "git -c a=b status", "rm x", "make build > x", "X=1 make build", "$X y", "./x.sh", "find . -delete", "eval x",
         "git config x y", "docker run x", "docker exec x y", "kubectl exec x", "export X=1", "make -f x", "make *.o",
