@@ -10,7 +10,7 @@ import asyncio
 import os
 import shutil
 import subprocess
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Final
@@ -76,14 +76,13 @@ def _git_runs(root: str) -> str:
 
     What the machine and its user set up elsewhere is theirs; it is the agent's if their home is the workspace.
     """
-    program = shutil.which("git", path=clean_environment(os.environ, Path(root))["PATH"])
+    environment = clean_environment(os.environ, Path(root))
+    program = shutil.which("git", path=environment["PATH"])
     if program is None:
         return ""
     argv = [program, "config", "--includes", "--show-scope", "--name-only", "--get-regexp", GIT_RUNS]
     try:
-        done = subprocess.run(
-            argv, cwd=root, env=clean_environment(os.environ, Path(root)), capture_output=True, text=True, timeout=5
-        )
+        done = subprocess.run(argv, cwd=root, env=environment, capture_output=True, text=True, timeout=5)
     except (OSError, subprocess.SubprocessError) as error:
         return f"unreadable ({type(error).__name__})"
     if done.returncode not in (0, 1):  # 1: nothing found
@@ -113,10 +112,11 @@ def bash_tool(sandbox: Sandbox = WHERE_IT_WORKS, network: Callable[[str], Awaita
         command: the command line, as bash reads it
         """
         seconds = context.deadline.left(context.clock.monotonic(), own=BASH_SECONDS)
-        boundary = await sandbox.boundary(clean_environment(os.environ, context.workspace)["PATH"])
+        environment = clean_environment(os.environ, context.workspace)
+        boundary = await sandbox.boundary(environment["PATH"])
         online = await network(context.session_id)
         with Output(OUTPUT_CHARS) as output:
-            shell = _started(command, context.workspace, output, sandbox, boundary, online)
+            shell = _started(command, context.workspace, environment, output, sandbox, boundary, online)
             try:
                 in_time = await shell.ends_within(seconds)
                 if in_time:
@@ -133,10 +133,15 @@ bash = bash_tool()
 
 
 def _started(
-    command: str, workspace: Path, output: Output, sandbox: Sandbox, boundary: Boundary, online: bool
+    command: str,
+    workspace: Path,
+    environment: Mapping[str, str],
+    output: Output,
+    sandbox: Sandbox,
+    boundary: Boundary,
+    online: bool,
 ) -> Process:
     """A fresh bash that runs this text and nothing else. Raises ToolFailed."""
-    environment = clean_environment(os.environ, workspace)
     program = shutil.which("bash", path=environment["PATH"])
     if program is None:
         raise ToolFailed("There is no bash on this machine.")
@@ -145,7 +150,7 @@ def _started(
     if boundary.program:
         path = environment["PATH"]
         boxed = sandbox.argv(boundary.program, argv, workspace, path=path, network=online)
-        return Boxed.start(boxed, workspace, environment | {"TMPDIR": SCRATCH[0]}, output)
+        return Boxed.start(boxed, workspace, {**environment, "TMPDIR": SCRATCH[0]}, output)
     if boundary.refuses:
         raise ToolFailed(f"Nothing was run: commands need a sandbox here, and {boundary.missing}.")
     return Bare.start(argv, program, workspace, environment, output)
