@@ -137,7 +137,8 @@ RULES = (
 def test_no_text_makes_the_gate_raise_or_the_default_allow_touch(text: str) -> None:
     assert classify(text, World("/ws")).effect in ("allow", "ask")
     ruled = check_rules(RULES, "bash", {"command": text}, World("/ws"))
-    if text.strip().startswith(("touch ", "touch\n")):
+    first = text.lstrip(" \t\n")  # all that bash skips before a word: "\r" is a word of its own
+    if first.startswith(("touch ", "touch\n")):
         assert ruled.effect == "deny"
 
 
