@@ -19,6 +19,30 @@ if TYPE_CHECKING:
     from harness_core.errors import ModelError as ModelError
     from harness_core.errors import StoreError as StoreError
     from harness_core.errors import ToolFailed as ToolFailed
+    from harness_core.events import ActionEnd as ActionEnd
+    from harness_core.events import ActionStart as ActionStart
+    from harness_core.events import ContextCompressed as ContextCompressed
+    from harness_core.events import ContextSize as ContextSize
+    from harness_core.events import HITLDecided as HITLDecided
+    from harness_core.events import HITLPending as HITLPending
+    from harness_core.events import HITLSubmitted as HITLSubmitted
+    from harness_core.events import HITLVoted as HITLVoted
+    from harness_core.events import HookRuled as HookRuled
+    from harness_core.events import Inspected as Inspected
+    from harness_core.events import ModelFailed as ModelFailed
+    from harness_core.events import PolicyInForce as PolicyInForce
+    from harness_core.events import PromptAmended as PromptAmended
+    from harness_core.events import PromptHeard as PromptHeard
+    from harness_core.events import Prompted as Prompted
+    from harness_core.events import ReasonDelta as ReasonDelta
+    from harness_core.events import ReasonEnd as ReasonEnd
+    from harness_core.events import ReasonStart as ReasonStart
+    from harness_core.events import RuleChanged as RuleChanged
+    from harness_core.events import RunEnd as RunEnd
+    from harness_core.events import RunStart as RunStart
+    from harness_core.events import StopRequested as StopRequested
+    from harness_core.events import ToolCallEnd as ToolCallEnd
+    from harness_core.events import ToolCallStart as ToolCallStart
     from harness_core.extensions import AgentBuilder as AgentBuilder
     from harness_core.extensions import HarnessExtension as HarnessExtension
     from harness_core.handle import HITL as HITL
