@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from harness_core.events import ModelFailed as ModelFailed
     from harness_core.events import PolicyInForce as PolicyInForce
     from harness_core.events import PromptAmended as PromptAmended
-    from harness_core.events import PromptHeard as PromptHeard
     from harness_core.events import Prompted as Prompted
+    from harness_core.events import PromptHeard as PromptHeard
     from harness_core.events import ReasonDelta as ReasonDelta
     from harness_core.events import ReasonEnd as ReasonEnd
     from harness_core.events import ReasonStart as ReasonStart

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
-import inspect
-import logging
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from dataclasses import replace
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
 from harness_core.agents import TASK, Agent
 from harness_core.background import Background
 from harness_core.clock import SystemClock
-from harness_core.delegate import depth_of, hired, root_of
+from harness_core.delegate import depth_of, hired
 from harness_core.errors import ConfigError, InvalidArguments, UnknownTask
 from harness_core.events import Event, PromptAmended, Prompted, RuleChanged, RunEnd, StopRequested
 from harness_core.extensions import Extension, built
@@ -23,7 +19,8 @@ from harness_core.interceptors.compression import ContextCompressionInterceptor
 from harness_core.interceptors.hitl import HITLInterceptor
 from harness_core.interceptors.stop_loop import StopLoopInterceptor
 from harness_core.live import Watcher
-from harness_core.options import DEFAULT_TOOLS, HarnessOptions
+from harness_core.observers import Observer, subscribed, tell_approved
+from harness_core.options import DEFAULT_TOOLS, HarnessOptions, changed
 from harness_core.parts import (
     Surroundings,
     agents_among,
@@ -34,18 +31,15 @@ from harness_core.parts import (
 )
 from harness_core.permissions.judge import Judgement, judge
 from harness_core.permissions.rule import PermissionRule
-from harness_core.policies import POLICIES, Policies
-from harness_core.ports import ChatModel, Clock, SessionStore, TokenCounter, Tool, ToolContext, ToolSpec
+from harness_core.policies import Policies
+from harness_core.ports import ChatModel, Clock, SessionStore, TokenCounter, Tool, ToolSpec, Unsubscribe
 from harness_core.serving import Serving
 from harness_core.session import Trace
 from harness_core.steps import Policy
 from harness_core.subagents import Subagents
+from harness_core.tooling import INSPECT_TIMEOUT, context
 from harness_core.trace import note_of
-from harness_core.types import Args, Deadline, Inspection, ToolCall, same
-
-log = logging.getLogger(__name__)
-
-Observer = Callable[[Event], Awaitable[None]]
+from harness_core.types import Args, Inspection, ToolCall, same
 
 
 class HarnessEngine:
@@ -81,15 +75,7 @@ class HarnessEngine:
         options: HarnessOptions | None = None,
         **changes: Any,
     ) -> None:
-        try:
-            self.options = replace(options or HarnessOptions(), **changes)
-        except TypeError as error:
-            raise ConfigError(f"No such option: {error}") from error
-        for name in ("max_steps", "model_retries", "parallel"):
-            if getattr(self.options, name) < 1:
-                raise ConfigError(f"{name} must be 1 or more, or nothing would ever be done.")
-        if self.options.max_seconds <= 0:
-            raise ConfigError("max_seconds must be more than 0, or nothing would ever be done.")
+        self.options = changed(options or HarnessOptions(), changes)
         self.workspace = Path(workspace)
         self.clock: Clock = clock or SystemClock()
         self.store: SessionStore = store or default_store(Path(home))
@@ -205,21 +191,13 @@ class HarnessEngine:
         """What the session is now."""
         return await self._serving.trace(_id(session))
 
-    def subscribe(self, observer: Observer) -> Callable[[], None]:
+    def subscribe(self, observer: Observer) -> Unsubscribe:
         """Tell an async function of every fact stored through this engine's store, in order, after it is stored; but
         not of what the engine notes of its policies.
 
         Its errors are logged; it is never in the way. Returns what ends the subscription.
         """
-        queue: asyncio.Queue[Event] = asyncio.Queue()
-        forget = self.store.changed(lambda journal, events: _put(queue, () if journal == POLICIES else events))
-        task = self._background.spawn(_observe(queue, observer))
-
-        def unsubscribe() -> None:
-            forget()
-            task.cancel()
-
-        return unsubscribe
+        return subscribed(observer, self.store, self._background)
 
     # -- configuration at run time -------------------------------------------------------------------------------------
 
@@ -337,13 +315,13 @@ class HarnessEngine:
         return self._tools[tool].spec if tool in self._tools else None
 
     async def inspect(self, session: AgentSession | str, tool: str, args: Args) -> Inspection | None:
-        """What a tool sees for these arguments; None if it does not look."""
+        """What a tool sees for these arguments; None if it does not look.
+
+        Raises KeyError for a tool that is not there, and whatever the tool raises.
+        """
         if not self._tools[tool].inspects:
             return None
-        session_id = root_of(_id(session))
-        deadline = Deadline(self.clock.monotonic() + 15.0)
-        context = ToolContext(session_id, "", self.workspace_of(session_id), deadline, self.clock)
-        return await self._tools[tool].inspect(args, context)
+        return await self._tools[tool].inspect(args, context(self._around, _id(session), "", INSPECT_TIMEOUT))
 
     async def judge(self, session: AgentSession | str, tool: str, args: Args) -> Judgement:
         """What the gate says of a call in this session, now. Nothing runs and nothing is stored.
@@ -382,28 +360,7 @@ class HarnessEngine:
         await self.close()
 
     async def _approved(self, tool: str, args: Args) -> None:
-        """Tell everybody who asked to be told of an *always allow*. Their faults are logged, and change nothing."""
-        for callback in self.hitl_interceptor.callbacks:
-            try:
-                done = callback(tool, args)
-                if inspect.isawaitable(done):
-                    await done
-            except Exception:
-                log.exception("an on_approved callback failed for %s", tool)
-
-
-def _put(queue: asyncio.Queue[Event], events: tuple[Event, ...]) -> None:
-    for event in events:
-        queue.put_nowait(event)
-
-
-async def _observe(queue: asyncio.Queue[Event], observer: Observer) -> None:
-    while True:
-        event = await queue.get()
-        try:
-            await observer(event)
-        except Exception:
-            log.exception("an observer failed on %s", type(event).__name__)
+        await tell_approved(self.hitl_interceptor.callbacks, tool, args)
 
 
 def _id(session: AgentSession | str) -> str:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from harness_core.errors import ConfigError
 from harness_core.steps import Expiry, Policy
 
 DEFAULT_TOOLS: Final = ("read", "write", "edit", "ls", "glob", "grep", "bash", "webfetch", "todo", "hitl")
@@ -46,3 +47,17 @@ class HarnessOptions:
     expiries: Mapping[str, Expiry] = field(default_factory=dict)
     workspace_for: Callable[[str], Path] | None = None
     adjust: Callable[[str, Policy], Awaitable[Policy]] | None = None
+
+
+def changed(options: HarnessOptions, changes: Mapping[str, Any]) -> HarnessOptions:
+    """The options with these changes, by name. Raises ConfigError for one that there is not, or that cannot work."""
+    try:
+        options = replace(options, **changes)
+    except TypeError as error:
+        raise ConfigError(f"No such option: {error}") from error
+    for name in ("max_steps", "model_retries", "parallel"):
+        if getattr(options, name) < 1:
+            raise ConfigError(f"{name} must be 1 or more, or nothing would ever be done.")
+    if options.max_seconds <= 0:
+        raise ConfigError("max_seconds must be more than 0, or nothing would ever be done.")
+    return options

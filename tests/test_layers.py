@@ -63,7 +63,10 @@ FLOORS: Final = (
         "harness_core.store.* harness_core.models.* harness_core.tools.* harness_core.own_hooks",
     ),
     Floor("core: the engine", "harness_core.engine"),
-    Floor("core: what the engine works with", "harness_core.handle harness_core.serving harness_core.crew"),
+    Floor(
+        "core: what the engine works with",
+        "harness_core.handle harness_core.serving harness_core.crew harness_core.observers",
+    ),
     Floor("core: steps, done", "harness_core.perform"),
     Floor("core: what a step is done with", "harness_core.asking harness_core.tooling harness_core.shortening"),
     Floor(
