@@ -78,6 +78,7 @@ class HarnessEngine:
         self.options = changed(options or HarnessOptions(), changes)
         self.workspace = Path(workspace)
         self.clock: Clock = clock or SystemClock()
+        self._own_store = store is None
         self.store: SessionStore = store or default_store(Path(home))
         self._tools = tools_by_name(tools)
         hired = agents_among(agents, self._tools)
@@ -344,9 +345,11 @@ class HarnessEngine:
 
     async def close(self, grace: float = 0.0) -> None:
         """Stop working: nothing new begins. Tools that run have `grace` seconds to end; what is killed after that is of
-        unknown outcome. Runs go on when somebody takes them up.
+        unknown outcome. Runs go on when somebody takes them up. A store that was given stays open.
         """
         await self._serving.close(grace)
+        if self._own_store:
+            await self.store.close()
 
     async def idle(self) -> None:
         """Wait until no session is being worked on in this process."""

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from harness_core.engine import HarnessEngine
-from harness_core.errors import HarnessError
+from harness_core.errors import HarnessError, StoreError
 from harness_core.events import ReasonEnd, ToolCallEnd, ToolCallStart
 from harness_core.testing import RecordingTool, ScriptedModel, call
 from tests.engine.harness import Bench, request
@@ -68,3 +68,14 @@ async def test_a_model_that_thinks_and_a_session_that_rests_keep_nobody_waiting(
 
     with pytest.raises(HarnessError, match="The session goes on later"):
         await watching
+
+
+async def test_an_engine_closes_the_store_that_it_made_itself_and_no_other(bench: Bench) -> None:
+    async with HarnessEngine(bench.folder / "ws", bench.folder, model=ScriptedModel("done")) as own:
+        await request(own, "hi")
+    async with bench.engine(ScriptedModel("done")) as given:
+        await request(given, "hi")
+
+    assert of(await given.store.read("s"), ReasonEnd) == 1
+    with pytest.raises(StoreError):
+        await own.store.read("s")
