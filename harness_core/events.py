@@ -271,7 +271,8 @@ class ToolCallEnd(Event):
     """What came of a call, as the model reads it. Exactly one per call in the history.
 
     usage: of the sub-agent that worked on it; unpriced: of those of its requests whose cost nobody told. A sub-agent's
-    call that people were asked about ends in its journal, and a copy in the session's.
+    call that people were asked about ends in its journal, and a copy in the session's. direct: it was carried out by a
+    tool that declares its result to be the answer.
     """
 
     call_uuid: str
@@ -280,6 +281,7 @@ class ToolCallEnd(Event):
     seconds: float = 0.0
     usage: Usage = NO_USAGE
     unpriced: Usage = NO_USAGE
+    direct: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -380,7 +382,8 @@ class Run:
     ruled what ("finish Continue"); rulings: the newest ones. refused: what gates refused, by hook and escape key.
     progress: elapsed seconds when a tool last worked. paused: seconds in which nobody worked on it, since it waited for
     people or its process was gone; paused_at: since when it waits. halted: what has ended it, yet to be done.
-    policy: the digest of the one that is known to be in force.
+    policy: the digest of the one that is known to be in force. direct: what tools brought to the last model message as
+    the answer to it, "" where the model is to answer.
     Stored with each compression: a field is never renamed.
     """
 
@@ -415,6 +418,7 @@ class Run:
     paused_at: float = 0.0
     halted: Halt | None = None
     policy: str = ""
+    direct: str = ""
 
     def elapsed(self, now: float) -> float:
         """Seconds that this run has been worked on until now (seconds since the epoch)."""

@@ -43,7 +43,7 @@ from harness_core.events import HookRuled, Prompted, ToolCallEnd
 from harness_core.frozen import FrozenDict, frozen
 from harness_core.session import Trace
 from harness_core.tally import gate_key
-from harness_core.types import ToolCall, digest, same
+from harness_core.types import ToolCall, digest, readable, same
 from harness_core.usable import usable
 from harness_core.verdicts import ACCEPTS as ACCEPTS
 from harness_core.verdicts import ESCAPED, FAILED, FAILS, RULE_CLASSES
@@ -219,7 +219,7 @@ def _rewritten(value: Any, to: Any) -> Any:
         case Prompted():
             return replace(value, text=to)
         case ToolCallEnd():
-            return replace(value, content=to if to.strip() else "(no output)")
+            return replace(value, content=readable(to))
         case _:
             return to
 

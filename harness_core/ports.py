@@ -111,7 +111,12 @@ class ToolContext:
 
 @runtime_checkable
 class Tool(Protocol):
-    """Something the agent can do. `spec` and the pure methods describe a call; `inspect` and `run` touch the world."""
+    """Something the agent can do. `spec` and the pure methods describe a call; `inspect` and `run` touch the world.
+
+    A tool may also have `return_direct = True`: its result is the answer. Where every call of a model message is to
+    such a tool, and each ended well with a result that is not blank, the run ends with those results, and the model is
+    not asked again.
+    """
 
     @property
     def spec(self) -> ToolSpec:

@@ -73,10 +73,12 @@ def _halt(point: Point, stop: Stop) -> Halt:
 
 
 def stop_or_go_on(trace: Trace, run: Run, policy: Policy) -> tuple[End | None, Rulings]:
-    """The end, if the model is done and no hook puts that off; else what hooks say to go on with."""
-    if run.last is None or run.last.calls or trace.inbox:
+    """The end, if the model is done, or its tools have brought the answer, and no hook puts that off; else what hooks
+    say to go on with.
+    """
+    if run.last is None or (run.last.calls and not run.direct) or trace.inbox:
         return None, ()
-    answer = run.last.text
+    answer = run.direct or run.last.text
     ruled = run_point("before_stop", policy.gate.hooks, trace, answer)
     if isinstance(ruled.verdict, Stop):
         return End("stopped", ruled.verdict.answer, rulings=ruled.rulings), ()

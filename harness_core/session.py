@@ -37,7 +37,7 @@ from harness_core.trace import CallState as CallState
 from harness_core.trace import Trace as Trace
 from harness_core.trace import heard as heard
 from harness_core.trace import told, works_in
-from harness_core.types import Message, RunStatus, Usage, effect
+from harness_core.types import Message, RunStatus, Usage, effect, readable
 
 
 def fold(events: Iterable[Event]) -> Trace:
@@ -252,7 +252,7 @@ class Folder:
         self._notes = []
         self._deliver(event.upto)
         upto = max(self._run.upto, event.upto)
-        self._change(steps=self._run.steps + 1, failures=(), last=event, upto=upto)
+        self._change(steps=self._run.steps + 1, failures=(), last=event, upto=upto, direct="")
         self._spent(event.usage)
         self._batch, self._settled = {call.call_uuid: CallState(call) for call in event.calls}, ()
         if not event.calls and event.text.strip():
@@ -360,8 +360,7 @@ class Folder:
         self._messages.append(Message("assistant", last.text if last else "", calls))
         for state in self._batch.values():
             said = state.end.content if state.end else ""
-            content = said if said.strip() else "(no output)"
-            self._messages.append(Message("tool", content, call_uuid=state.call.call_uuid))
+            self._messages.append(Message("tool", readable(said), call_uuid=state.call.call_uuid))
         if self._run:
             self._run = with_batch(self._run, self._batch.values())
         self._batch, self._settled = {}, tuple(self._batch.values())

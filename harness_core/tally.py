@@ -9,7 +9,7 @@ from typing import Final
 from harness_core import results
 from harness_core.events import NO_USAGE, RECENT, RULINGS, Done, Halt, HookRuled, Refused, Ruling, Run, ToolCallEnd
 from harness_core.trace import CallState
-from harness_core.types import ToolCall, Usage, digest
+from harness_core.types import NO_OUTPUT, ToolCall, Usage, digest, readable
 
 SHORT: Final = 200  # characters of a reason that a run remembers; the fact has all of it
 SIBLINGS: Final = 16  # effects that are remembered of those that a gate refused for one key
@@ -26,7 +26,24 @@ def with_batch(run: Run, batch: Iterable[CallState]) -> Run:
         for path in _worked_on(state):
             paths[path] = tuple(dict.fromkeys((*paths.get(path, ()), state.call.name)))
     succeeded = {**run.succeeded, **{d.tool: run.steps for d in done if d.outcome == "ok"}}
-    return replace(run, recent=(*run.recent, *done)[-RECENT:], calls=calls, succeeded=succeeded, paths=paths)
+    recent, direct = (*run.recent, *done)[-RECENT:], _direct(states)
+    return replace(run, recent=recent, calls=calls, succeeded=succeeded, paths=paths, direct=direct)
+
+
+def _direct(states: Iterable[CallState]) -> str:
+    """What the tools brought, where all of them declare that to be the answer and it is one; else ""."""
+    brought = [_brought(state) for state in states]
+    return "\n".join(brought) if all(brought) else ""
+
+
+def _brought(state: CallState) -> str:
+    """What a call brought as the answer, without the line that tells the model of an edit; "" if it is none."""
+    end = state.end
+    if end is None or not end.direct or end.outcome != "ok":
+        return ""
+    noted = results.read_edited_note(end.content) if state.tasks else None
+    said = noted[2] if noted else end.content
+    return "" if readable(said) == NO_OUTPUT else said
 
 
 def worked(run: Run, call: ToolCall, at: float) -> Run:

@@ -222,15 +222,17 @@ class RecordingTool:
         fails: str | Exception | None = None,
         inspect: Callable[[Args], Inspection] | None = None,
         ledger: Path | None = None,
+        return_direct: bool = False,
     ) -> None:
         """result: what a run brings, or a function of the arguments. subject: the argument that rules match, "" for
         all of them as canonical JSON. timeout: seconds. hold: a run waits for it. fails: the text of a ToolFailed, or
         any exception. inspect: without it there is nothing to inspect. ledger: a file that gets a line of JSON per run
-        before anything else happens, so that runs can be counted across processes.
+        before anything else happens, so that runs can be counted across processes. return_direct: see ports.Tool.
         """
         self.spec = ToolSpec(name, description or f"The {name} tool.", schema)
         self.inspects = inspect is not None
         self.timeout = timeout
+        self.return_direct = return_direct
         self.result, self.hold, self.fails, self.ledger = result, hold, fails, ledger
         self.runs: list[Args] = []
         self.contexts: list[ToolContext] = []

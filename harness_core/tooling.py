@@ -20,7 +20,7 @@ from harness_core.masking import mask
 from harness_core.parts import Surroundings
 from harness_core.ports import Lease, ToolContext
 from harness_core.steps import Cleared
-from harness_core.types import Args, Deadline, Inspection, Outcome, ToolCall, ToolResult
+from harness_core.types import Args, Deadline, Inspection, Outcome, ToolCall, ToolResult, readable
 
 log = logging.getLogger(__name__)
 
@@ -90,9 +90,9 @@ async def _run(around: Surroundings, session_id: str, cleared: Cleared, until: D
     except Exception as error:  # a tool's fault is a result that the model can act on
         log.warning("the tool %s failed", call.name, exc_info=error)
         result = ToolResult(f"{type(error).__name__}: {error}", "error")
-    said = valid_text(result.content)
-    content = cleared.note + (said if said.strip() else "(no output)")
-    return ToolCallEnd(call.call_uuid, content, result.outcome)
+    content = cleared.note + readable(valid_text(result.content))
+    direct = getattr(tool, "return_direct", False) is True
+    return ToolCallEnd(call.call_uuid, content, result.outcome, direct=direct)
 
 
 def _storable(found: Inspection) -> Inspection:

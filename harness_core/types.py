@@ -17,6 +17,7 @@ Outcome = Literal["ok", "error", "denied", "rejected", "skipped", "expired", "un
 RunStatus = Literal["completed", "pending", "rejected", "limited", "stopped", "failed"]
 Args = Annotated[Mapping[str, Any], AfterValidator(frozen)]
 
+NO_OUTPUT: Final = "(no output)"  # stands for a blank result: some providers refuse one
 ABSENT: Final = "absent"  # the digest of a file that is not there
 
 # What is stored is read back strictly: a field that this version does not know is an error, never dropped.
@@ -95,6 +96,11 @@ class ToolResult:
 
     content: str
     outcome: Outcome = "ok"
+
+
+def readable(said: str) -> str:
+    """The text of a result as it is stored and read: never blank."""
+    return said if said.strip() else NO_OUTPUT
 
 
 @dataclass(frozen=True, slots=True)

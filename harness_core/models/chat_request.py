@@ -14,11 +14,10 @@ from typing import Any, Final
 
 from harness_core.calls import valid_text
 from harness_core.ports import ModelRequest, ToolSpec
-from harness_core.types import Message, ToolCall, canonical
+from harness_core.types import Message, ToolCall, canonical, readable
 
 NAME_LENGTH: Final = 64  # OpenAI: characters of a function's name
 NO_RESULT: Final = "(no result is on record for this call)"
-NO_OUTPUT: Final = "(no output)"
 
 _NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9_-]")
 
@@ -69,7 +68,7 @@ def _answers(calls: Sequence[ToolCall], rest: deque[Message]) -> list[dict[str, 
     found: dict[str, str] = {}
     while rest and rest[0].role == "tool":
         result = rest.popleft()
-        found.setdefault(result.call_uuid, result.content if result.content.strip() else NO_OUTPUT)
+        found.setdefault(result.call_uuid, readable(result.content))
     return [
         {"role": "tool", "tool_call_id": call.call_uuid, "content": valid_text(found.get(call.call_uuid, NO_RESULT))}
         for call in calls

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from harness_core.ports import ModelReply, ModelRequest, ProposedCall, TextDelta, ToolSpec
 from harness_core.results import read_edited_note
-from harness_core.types import Args, Deadline, Message, ToolCall, Usage
+from harness_core.types import Args, Deadline, Message, ToolCall, Usage, readable
 
 MOST_CALLS: Final = 20  # of one message: a page of "ls" lines shall not become a page of calls
 FIRST_LINES, LAST_LINES = 15, 5  # of one result, as relayed: its end tells how it went
@@ -441,7 +441,7 @@ def _relayed(call: ToolCall | None, content: str) -> str:
     if call and (edited := read_edited_note(content)):
         by, args, content = edited
         heads = [_called(replace(call, args=args)), f"> {by} changed this before approving it."]
-    lines = _bounded(content.rstrip("\n").split("\n") if content.strip() else ["(no output)"])
+    lines = _bounded(readable(content).rstrip("\n").split("\n"))
     if _TOLD.match(content) and len(lines) < 4:
         return "\n".join([*heads, *(f"> {line}" for line in lines)])
     fence = _ticks("\n".join(lines), 3)

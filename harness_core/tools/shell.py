@@ -27,8 +27,8 @@ from harness_core.ports import ToolContext
 from harness_core.tools.environment import clean_environment
 from harness_core.tools.process import Argv, Bare, Boxed, Output, Process
 from harness_core.tools.sandbox import SCRATCH, WHERE_IT_WORKS, Boundary, Sandbox
-from harness_core.tools.spec import NOTHING, FunctionTool, tool
-from harness_core.types import Args, Inspection, ToolResult
+from harness_core.tools.spec import FunctionTool, tool
+from harness_core.types import NO_OUTPUT, Args, Inspection, ToolResult
 
 BASH_SECONDS: Final = 120.0  # of one command, or less if the deadline is nearer
 ENGINE_SECONDS: Final = 5.0  # that the engine waits longer, so that it is the tool that says what was killed
@@ -157,5 +157,5 @@ def _started(
 
 
 def _report(output: str, code: int, note: str) -> ToolResult:
-    lines = [output.removesuffix("\n") or NOTHING, *filter(None, [note]), f"exit code {code}"]
+    lines = [output.removesuffix("\n") or NO_OUTPUT, *filter(None, [note]), f"exit code {code}"]
     return ToolResult("\n".join(lines), "ok" if code == 0 and not note else "error")

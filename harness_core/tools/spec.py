@@ -17,11 +17,10 @@ from harness_core.errors import ConfigError, ToolFailed
 from harness_core.ports import ToolContext, ToolSpec
 from harness_core.tools.arguments import Function, described, model_of, parameters_of, parse, untitled
 from harness_core.tools.clip import clip, said
-from harness_core.types import Args, Inspection, ToolResult, canonical
+from harness_core.types import NO_OUTPUT, Args, Inspection, ToolResult, canonical
 
 RESULT_CHARS: Final = 100_000  # of one result; head and tail are kept
 LARGEST_RESULT: Final = 10_000_000  # characters; more than this is a fault of the tool, not a long result
-NOTHING: Final = "(no output)"
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")  # what every provider accepts
 
@@ -43,6 +42,7 @@ class FunctionTool:
     about: Subject
     look: Inspect | None
     context_name: str = ""
+    return_direct: bool = False
 
     @property
     def inspects(self) -> bool:
@@ -111,6 +111,7 @@ def tool(
     subject: Subject = None,
     timeout: float = 60.0,
     inspect: Inspect | None = None,
+    return_direct: bool = False,
 ) -> Callable[[Function], FunctionTool]: ...
 
 
@@ -125,6 +126,7 @@ def tool(
     subject: Subject = None,
     timeout: float = 60.0,
     inspect: Inspect | None = None,
+    return_direct: bool = False,
 ) -> FunctionTool | Callable[[Function], FunctionTool]:
     """Make a tool of an async function, as `@tool` or `@tool(...)`.
 
@@ -134,6 +136,7 @@ def tool(
 
     read_only, repeatable (default: as read_only): a truth, or a function of the arguments. subject: an argument's name,
     or a function of the arguments; None means the canonical arguments. timeout: seconds, kept by the engine.
+    return_direct: the result is the answer (see ports.Tool).
     Raises ConfigError for a function that cannot be a tool.
     """
 
@@ -147,6 +150,7 @@ def tool(
             again=read_only if repeatable is None else repeatable,
             about=subject,
             look=inspect,
+            return_direct=return_direct,
         )
 
     return make if function is None else make(function)
@@ -205,7 +209,7 @@ def _text(value: Any) -> str:
         except (PydanticSerializationError, ValueError) as error:
             raise ToolFailed(f"The tool returned a {type(value).__name__}, which is neither text nor JSON.") from error
     if not value:
-        return NOTHING
+        return NO_OUTPUT
     if len(value) > LARGEST_RESULT:
         raise ToolFailed(f"The tool returned {len(value):,} characters; no more than {LARGEST_RESULT:,} are taken.")
     return clip(value.encode("utf-8", "backslashreplace").decode(), RESULT_CHARS)

@@ -25,9 +25,9 @@ from harness_core.ports import ToolContext
 from harness_core.tools.addresses import URL_CHARS, fetchable, not_public
 from harness_core.tools.clip import clip, said, short
 from harness_core.tools.http_get import Page, get, session_to
-from harness_core.tools.spec import NOTHING, FunctionTool, tool
+from harness_core.tools.spec import FunctionTool, tool
 from harness_core.tools.web_text import HTML, text_of
-from harness_core.types import Args, Inspection, ToolResult
+from harness_core.types import NO_OUTPUT, Args, Inspection, ToolResult
 
 WEB_SECONDS: Final = 30.0  # of one fetch, or less if the deadline is nearer
 ENGINE_SECONDS: Final = 5.0  # that the engine waits longer, so that it is the tool that says what took so long
@@ -155,7 +155,7 @@ async def _result(page: Page) -> ToolResult:
         text = await _readable(text)
     cut = "" if page.whole else f", only the first {len(page.body):,} were read"
     head = f"{page.url}\nHTTP {page.status}, {page.kind or 'no type'}, {len(page.body):,} bytes{cut}"
-    content = f"{head}\n{_FOREIGN}\n\n{clip(text.strip(), WEB_CHARS) or NOTHING}"
+    content = f"{head}\n{_FOREIGN}\n\n{clip(text.strip(), WEB_CHARS) or NO_OUTPUT}"
     return ToolResult(content, "ok" if page.status < 400 else "error")
 
 

@@ -77,6 +77,7 @@ SUMMED: Any = {
     "paused": 2.5,
     "paused_at": 3.5,
     "policy": "pd",
+    "direct": "42",
     "halted": Halt("Stopped.", "steps", "before_model"),
 }
 LEDGER = Ledger(
@@ -110,7 +111,7 @@ FULL: list[Event] = [
     ToolCallStart(CALL, {}),
     ToolCallStart(CALL, None),
     ToolCallStart(CALL, None, "s/c1"),
-    ToolCallEnd("c1", "done", "not_run", 0.25, Usage(1, 2, 3, 0.5), Usage(1, 0)),
+    ToolCallEnd("c1", "done", "not_run", 0.25, Usage(1, 2, 3, 0.5), Usage(1, 0), True),
     ContextCompressed(3, CONTEXT, LEDGER, "long", 0, Usage(1, 2), False, 1, 9, 100, 50, "tiktoken"),
     StopRequested("r", "U1"),
     RunEnd("limited", "so far", "steps", ("k",)),

@@ -16,8 +16,8 @@ from harness_core.errors import ConfigError, ToolFailed
 from harness_core.ports import Tool, ToolContext
 from harness_core.tools import BUILTIN, HITL_MARKER, tool_table
 from harness_core.tools.clip import HeadTail, clip
-from harness_core.tools.spec import NOTHING, RESULT_CHARS, FunctionTool, tool
-from harness_core.types import NO_DEADLINE, Inspection, ToolResult, canonical
+from harness_core.tools.spec import RESULT_CHARS, FunctionTool, tool
+from harness_core.types import NO_DEADLINE, NO_OUTPUT, Inspection, ToolResult, canonical
 
 
 class StillClock:
@@ -235,13 +235,13 @@ async def test_the_function_gets_its_own_types_its_defaults_and_the_context():
     ("value", "content"),
     [
         ("text", "text"),
-        ("", NOTHING),
-        (None, NOTHING),
+        ("", NO_OUTPUT),
+        (None, NO_OUTPUT),
         (b"text", "text"),
         ({"a": [1, "ü"]}, '{"a":[1,"ü"]}'),
         (Part(title="t"), '{"title":"t","count":1}'),
         ("half \ud800", "half \\ud800"),
-        (ToolResult("", "ok"), NOTHING),
+        (ToolResult("", "ok"), NO_OUTPUT),
     ],
 )
 async def test_a_result_is_text_whatever_was_returned(value: Any, content: str):

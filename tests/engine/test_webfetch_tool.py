@@ -28,10 +28,10 @@ from harness_core.tools import web as web_module
 from harness_core.tools.addresses import not_public
 from harness_core.tools.html_text import readable
 from harness_core.tools.http_get import USER_AGENT, WEB_BYTES
-from harness_core.tools.spec import NOTHING, FunctionTool
+from harness_core.tools.spec import FunctionTool
 from harness_core.tools.web import LOOKUP_SECONDS, WEB_CHARS, web_tool
 from harness_core.tools.web_text import media_type, text_of
-from harness_core.types import Deadline, ToolResult
+from harness_core.types import NO_OUTPUT, Deadline, ToolResult
 from tests.engine.harness import Bench, only, request
 
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -161,7 +161,7 @@ async def test_a_failure_of_the_server_is_an_error_with_its_text(site: Site, con
 
 
 async def test_an_empty_page_says_so(site: Site, context: ToolContext):
-    assert (await fetched(site.says(""), context)).endswith(NOTHING)
+    assert (await fetched(site.says(""), context)).endswith(NO_OUTPUT)
 
 
 @pytest.mark.parametrize(

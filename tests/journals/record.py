@@ -73,6 +73,7 @@ class Recording:
             RecordingTool("change", result=lambda args: f"it is {args.get('n')}"),
             RecordingTool("edit", inspect=lambda args: Inspection("-a\n+b", "diff", ("/ws/a",), digests=("d1",))),
             self.held,
+            RecordingTool("show", read_only=True, result="it is 42", return_direct=True),
         ]
         self.engine = HarnessEngine(
             folder,
@@ -247,6 +248,13 @@ async def hooked(folder: Path) -> Recording:
     return it
 
 
+async def direct(folder: Path) -> Recording:
+    it = Recording(folder, [call("show")], [call("show"), call("look")], "both")
+    await it.say("what is it?")
+    await it.say("and that?")
+    return it
+
+
 WORKER: Final = Agent("worker", "Works.", "You are the worker.")
 
 
@@ -285,6 +293,7 @@ SESSIONS: Final[Sequence[Callable[[Path], Awaitable[Recording]]]] = (
     reconfigured,
     handed,
     delegated,
+    direct,
 )
 
 
