@@ -19,7 +19,7 @@ from bot.settings import EVERYWHERE, SettingsBook
 from harness_core.engine import HarnessEngine
 from harness_core.errors import InvalidArguments
 from harness_core.events import Event, RuleChanged
-from harness_core.permissions.against import names
+from harness_core.permissions.book import names
 from harness_core.permissions.offer import wider_than_offered
 from harness_core.permissions.rule import Effect, PermissionRule
 from harness_core.types import Args

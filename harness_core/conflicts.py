@@ -20,7 +20,7 @@ from typing import Any, Final, Literal
 
 from harness_core.events import Event, HookRuled, ReasonEnd, RunStart, ToolCallEnd
 from harness_core.hooks import name_of
-from harness_core.permissions.against import names
+from harness_core.permissions.book import names
 from harness_core.permissions.judge import says
 from harness_core.replay import GATE, Ruling
 from harness_core.steps import Policy

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from harness_core.errors import ConfigError, shown
-from harness_core.permissions.against import names
+from harness_core.permissions.book import names
 from harness_core.permissions.rule import PermissionRule
 from harness_core.permissions.sound import fault_of
 

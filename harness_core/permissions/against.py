@@ -2,47 +2,48 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from typing import Literal
 
 from harness_core.permissions import carried, patterns, shell, urls
+from harness_core.permissions.book import Shelf
 from harness_core.permissions.carried import carries, too_many
-from harness_core.permissions.everywhere import commands_in
+from harness_core.permissions.everywhere import Argv, commands_in
 from harness_core.permissions.paths import World, covers, placed
 from harness_core.permissions.rule import PermissionRule
+from harness_core.permissions.spelling import Glob
 from harness_core.permissions.subjects import KINDS, every_path, every_text, same_json
-from harness_core.permissions.text import invisible
 from harness_core.types import Args, canonical
 
 
-def names(rule: PermissionRule, tool: str) -> bool:
-    """Whether the rule's tool is this one. `*` stays between the `__` of a name; alone it is every tool."""
-    return _names(rule.tool, tool, rule.effect != "allow")
+def struck(
+    rules: Shelf, tool: str, args: Args, world: World
+) -> Iterator[tuple[PermissionRule, Literal["yes", "unknown"]]]:
+    """The deny or ask rules that name the tool and match the call, in their order; unknown if one cannot be judged."""
+    for rule in _about(rules, tool, args):
+        try:
+            if _strikes(rule, tool, args, world):
+                yield rule, "yes"
+        except Exception:  # what a rule cannot judge is put to a person, whether it denies or asks
+            yield rule, "unknown"
 
 
-@lru_cache(maxsize=1024)  # every call is held against every rule
-def _names(ruled: str, tool: str, wide: bool) -> bool:
-    if not tool or (not wide and (not tool.isascii() or invisible(tool))):
-        return wide and ruled == "*"
-    if ruled == "*":
-        return True
-    flags = re.I if wide else 0
-    wanted, given = (name.split("__") for name in (ruled, tool))
-    return len(wanted) == len(given) and all(_star(one, other, flags) for one, other in zip(wanted, given, strict=True))
-
-
-def _star(pattern: str, name: str, flags: int) -> bool:
-    return bool(re.fullmatch(".*".join(re.escape(piece) for piece in pattern.split("*")), name, re.S | flags))
-
-
-def struck(rule: PermissionRule, tool: str, args: Args, world: World) -> Literal["yes", "no", "unknown"]:
-    """Whether a deny or ask rule that names the tool matches; unknown if it cannot be judged."""
+def _about(rules: Shelf, tool: str, args: Args) -> Iterable[PermissionRule]:
+    """The rules that may match the call."""
+    if not rules.by_program or KINDS.get(tool.casefold()) != "bash":
+        return rules.rules
     try:
-        return "yes" if _strikes(rule, tool, args, world) else "no"
-    except Exception:  # what a rule cannot judge is put to a person, whether it denies or asks
-        return "unknown"
+        texts = every_text(args)
+        runs = [_run_by(text) for text in texts]
+    except Exception:  # each of them will find that it cannot be judged
+        return rules.rules
+    if any(one.unnamed for one in runs):
+        return rules.rules
+    return rules.about({text.strip() for text in texts}, {name for one in runs for name in one.named})
 
 
 def _strikes(rule: PermissionRule, tool: str, args: Args, world: World) -> bool:
@@ -71,7 +72,35 @@ def _strikes_command(pattern: str, command: str) -> bool:
 @lru_cache(maxsize=128)  # every level of the gate asks it of the same rules and the same command
 def _met(pattern: str, command: str) -> frozenset[patterns.Match]:
     """How a pattern meets what a command runs."""
-    return frozenset(patterns.strikes(pattern, argv) for argv in commands_in(command).commands if argv)
+    return frozenset(patterns.strikes(pattern, argv) for argv in _run_by(command).of(patterns.denied_program(pattern)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """What a command runs, by the base name of the program in lower case. unnamed: by programs whose name is not known,
+    or not plain, so that any pattern may mean them.
+    """
+
+    named: Mapping[str, Sequence[Argv]]
+    unnamed: Sequence[Argv]
+
+    def of(self, program: str | None) -> Iterator[Argv]:
+        """What may be run of this program; of all programs for None."""
+        named = chain.from_iterable(self.named.values()) if program is None else self.named.get(program, ())
+        return chain(named, self.unnamed)
+
+
+@lru_cache(maxsize=16)  # several rules look at one command
+def _run_by(command: str) -> _Run:
+    named = defaultdict[str, list[Argv]](list)
+    unnamed: list[Argv] = []
+    for argv in commands_in(command).commands:
+        program = argv[0] if argv else ""
+        if program is None or isinstance(program, Glob) or not program.isascii():
+            unnamed.append(argv)
+        elif argv:
+            named[program.rpartition("/")[2].lower()].append(argv)
+    return _Run(named, unnamed)
 
 
 def _strikes_path(pattern: str, args: Args, world: World) -> bool:
@@ -79,15 +108,15 @@ def _strikes_path(pattern: str, args: Args, world: World) -> bool:
     return any(covers(pattern, path, world, wide=True) for path in (*named, *(world.paths or ())))
 
 
-def hidden(rules: Iterable[PermissionRule], tool: str, command: str) -> str:
+def hidden(scoped: Shelf, command: str) -> str:
     """What keeps a scoped deny or ask rule from seeing all that a command runs; "" if nothing does."""
-    scoped = [r for r in rules if r.effect in ("deny", "ask") and names(r, tool) and (r.pattern or r.arguments)]
-    if not scoped:
+    if not scoped.rules:
         return ""
-    found = commands_in(command)
+    found, runs = commands_in(command), _run_by(command)
     if found.opaque:
         return f"{found.opaque}, and there are rules against some commands"
-    for rule in scoped:
+    programs = runs.named.keys() | carried.programs(command)
+    for rule in scoped.rules if runs.unnamed else scoped.about({command.strip()}, programs):
         if rule.pattern and "maybe" in _met(rule.pattern, command):
             return f"whether the rule “{rule}” speaks of it is only known when it runs"
         if rule.pattern and (by := carries(rule.pattern, command)):
@@ -100,6 +129,7 @@ def hidden(rules: Iterable[PermissionRule], tool: str, command: str) -> str:
 def forget() -> None:
     """Forget every command that was looked at, for measuring and for tests that take the parser away."""
     _met.cache_clear()
+    _run_by.cache_clear()
     carried.forget()
     commands_in.cache_clear()
     shell.forget()

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 from harness_core.permissions import patterns, urls
 from harness_core.permissions.against import hidden
+from harness_core.permissions.book import Book, Shelf
 from harness_core.permissions.flags import Refused
 from harness_core.permissions.paths import World, covers, has_wildcard, placed, protected, unescaped, unusual, within
 from harness_core.permissions.reach import beyond
@@ -21,17 +23,16 @@ from harness_core.permissions.wrappers import STATEFUL
 from harness_core.types import Args, canonical
 
 
-def allowing(
-    rules: Sequence[PermissionRule], mine: Sequence[PermissionRule], tool: str, args: Args, world: World
-) -> PermissionRule | None:
-    """The first of `mine` (the allow rules that name the tool) that lets the call run; None if they do not."""
-    kind = KINDS.get(tool, "other")
+def allowing(rules: Book, args: Args, world: World) -> PermissionRule | None:
+    """The first of the allow rules that lets the call run; None if they do not."""
+    kind = KINDS.get(rules.tool, "other")
+    mine = rules.allow.rules
     if kind == "other":
         return next((rule for rule in mine if _allows_json(rule, args)), None)
     exact = [rule for rule in mine if rule.arguments is not None and rule.arguments == canonical(args)]
-    scoped = [rule for rule in mine if rule.arguments is None]
     if kind == "bash":
-        return _allows_command(rules, exact, scoped, tool, args, world)
+        return _allows_command(rules, exact, args, world)
+    scoped = [rule for rule in mine if rule.arguments is None]
     if kind == "path":
         return _allows_path(exact, scoped, args, world)
     return _allows_url(exact, scoped, args, world)
@@ -48,31 +49,23 @@ def _allows_json(rule: PermissionRule, args: Args) -> bool:
 # -- commands ----------------------------------------------------------------------------------------------------------
 
 
-def _allows_command(
-    rules: Sequence[PermissionRule],
-    exact: Sequence[PermissionRule],
-    scoped: Sequence[PermissionRule],
-    tool: str,
-    args: Args,
-    world: World,
-) -> PermissionRule | None:
+def _allows_command(rules: Book, exact: Sequence[PermissionRule], args: Args, world: World) -> PermissionRule | None:
     command = subject_of("bash", args)
     if command is None:
         return None
     reading = read(command)
-    if not reading.parses or hidden(rules, tool, command):
+    if not reading.parses or hidden(rules.scoped, command):
         return None
-    text = command.strip(" \t\n")
-    whole = [*exact, *(rule for rule in scoped if rule.pattern is None)]
-    whole += [rule for rule in scoped if rule.pattern and patterns.exact_text(rule.pattern) == text]
-    if whole:
-        return whole[0]
-    used, verdict = _by_parts(reading, scoped, world)
+    mine = rules.allow
+    any_command = (rule for rule in mine.rules if rule.pattern is None and rule.arguments is None)
+    if whole := next(chain(exact, any_command, mine.standing_for(command.strip(" \t\n"))), None):
+        return whole
+    used, verdict = _by_parts(reading, mine, world)
     return used[0] if used and verdict.effect == "allow" else None
 
 
-def uncovered(rules: Sequence[PermissionRule], command: str, world: World) -> Verdict:
-    """What keeps these allow rules, each with a pattern, from letting a command run: the first part that they leave."""
+def uncovered(rules: Shelf, command: str, world: World) -> Verdict:
+    """What keeps those of the allow rules that have a pattern from letting a command run: the first part they leave."""
     reading = read(command)
     _, verdict = _by_parts(reading, rules, world)
     part = next((part for part in reading.commands if part.source == verdict.part), None)
@@ -84,9 +77,9 @@ def uncovered(rules: Sequence[PermissionRule], command: str, world: World) -> Ve
     return replace(verdict, reason=f"{where} {near}") if near else verdict
 
 
-def _near(part: Command, rules: Sequence[PermissionRule], world: World, *, away: bool) -> str:
+def _near(part: Command, rules: Shelf, world: World, *, away: bool) -> str:
     """Why a rule whose words fit a part does not reach it; "" if there is no such rule."""
-    for rule in rules:
+    for rule in rules.of(part.words[0].text):
         places = patterns.covered(rule.pattern or "", part)
         if places is None:
             continue
@@ -99,9 +92,7 @@ def _near(part: Command, rules: Sequence[PermissionRule], world: World, *, away:
     return ""
 
 
-def _by_parts(
-    reading: Reading, rules: Sequence[PermissionRule], world: World
-) -> tuple[Sequence[PermissionRule], Verdict]:
+def _by_parts(reading: Reading, rules: Shelf, world: World) -> tuple[Sequence[PermissionRule], Verdict]:
     """Every part by a rule or by the table: the rules that took part, and what came of it."""
     if reading.problem:
         return (), unread(reading)
@@ -115,7 +106,8 @@ def _by_parts(
             return False  # a rule was made for commands that start in the workspace
         if not all(harmless_redirect(redirect) for redirect in part.redirects):
             return False
-        rule = next((rule for rule in rules if _covers_part(rule, part, places, world, by_itself)), None)
+        mine = rules.of(part.words[0].text)
+        rule = next((rule for rule in mine if _covers_part(rule, part, places, world, by_itself)), None)
         used.extend([rule] if rule else [])
         return rule is not None
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from typing import Final
 
@@ -54,6 +55,11 @@ def carries(pattern: str, command: str) -> str:
     if "\0" not in name:
         return next((by for by, argv in found.get(name, ()) if patterns.strikes(pattern, argv) != "no"), "")
     return next((by for all_ in found.values() for by, argv in all_ if patterns.strikes(pattern, argv) != "no"), "")
+
+
+def programs(command: str) -> AbstractSet[str]:
+    """The base names, casefolded, of all programs that may be run."""
+    return _carried(command).keys()
 
 
 def too_many(command: str) -> bool:

@@ -13,6 +13,7 @@ from typing import Any, Final, cast, get_args
 
 from harness_core.errors import ConfigError
 from harness_core.permissions import globs
+from harness_core.permissions.book import book
 from harness_core.permissions.defaults import unruled
 from harness_core.permissions.paths import World
 from harness_core.permissions.readonly import needs
@@ -87,7 +88,7 @@ def judged(case: Case, rules: Sequence[PermissionRule] = (), read_only: ReadOnly
         return replace(ruling, reason=ruling.reason or ONLY_READS)
     if ruling.rule or KINDS.get(case.tool) == "bash":
         return ruling
-    reason = unruled(rules, case.tool, case.args, world, only_reads=read_only(case.tool, case.args))
+    reason = unruled(book(rules, case.tool), case.args, world, only_reads=read_only(case.tool, case.args))
     return Ruling("allow", ONLY_READS) if reason is None else Ruling("ask", reason)
 
 

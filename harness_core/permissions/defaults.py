@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
+from harness_core.permissions.book import Book
 from harness_core.permissions.paths import World, absolute
-from harness_core.permissions.rule import PermissionRule
 from harness_core.permissions.rules import unasked
 from harness_core.permissions.strategies import ReadToolStrategy, WebToolStrategy, WriteToolStrategy
 from harness_core.permissions.subjects import KINDS
@@ -24,18 +22,19 @@ def world_of(workspace: str, home: str, found: Inspection | None) -> World:
     return World(workspace, home, paths=real, git_runs=found.git_runs, addresses=found.addresses)
 
 
-def unruled(rules: Sequence[PermissionRule], tool: str, args: Args, world: World, *, only_reads: bool) -> str | None:
+def unruled(rules: Book, args: Args, world: World, *, only_reads: bool) -> str | None:
     """Why the call asks where nothing else speaks; None lets it run. only_reads: what the tool says of itself."""
     try:
-        return _reason(rules, tool, args, world, only_reads=only_reads)
+        return _reason(rules, args, world, only_reads=only_reads)
     except Exception as error:  # a fault of the gate must not become a permission
         return f"the call could not be judged ({type(error).__name__})"
 
 
-def _reason(rules: Sequence[PermissionRule], tool: str, args: Args, world: World, *, only_reads: bool) -> str | None:
+def _reason(rules: Book, args: Args, world: World, *, only_reads: bool) -> str | None:
+    tool = rules.tool
     here = lambda trace, given: world  # noqa: E731 (a strategy asks for the world of its call)
     if KINDS.get(tool) == "bash":
-        verdict = unasked(rules, tool, args, world)
+        verdict = unasked(rules, args, world)
         return None if verdict.effect == "allow" else verdict.reason
     if tool in ("read", "ls") and only_reads:
         return ReadToolStrategy(tool, here).evaluate(Trace(), args)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol, TypeVar
@@ -10,6 +10,7 @@ from typing import Any, Literal, Protocol, TypeVar
 from harness_core.calls import valid_text
 from harness_core.events import HookRuled
 from harness_core.hooks import LATE, Ask, Deny, Ruled, run_point
+from harness_core.permissions.book import Book, book
 from harness_core.permissions.defaults import unruled, world_of
 from harness_core.permissions.paths import World
 from harness_core.permissions.rule import Effect, PermissionRule
@@ -77,6 +78,10 @@ class Gate:
         why = self.whys.get(rule.id, "").strip().rstrip(".")
         return f" ({valid_text(why)})" if why else ""
 
+    def book(self, trace: Trace, tool: str) -> Book:
+        """The rules that speak of a tool, with those of the session."""
+        return book((*self.rules, *trace.rules), tool)
+
     def world(self, found: Inspection | None) -> World:
         """What rules and defaults know beyond the call."""
         return world_of(self.workspace, self.home, found)
@@ -137,48 +142,47 @@ def last_look(gate: Gate, trace: Trace, call: ToolCall, seen: Seen) -> Judgement
     ruled = run_point("before_tool", gate.hooks, trace, call, late=True)
     if isinstance(ruled.verdict, Deny):
         return Judgement("deny", call.args, ruled.verdict.reason, rulings=ruled.rulings, level="hook")
+    if rule := speaking(gate.book(trace, call.name), "deny", call.args, gate.world(seen(call.args))):
+        return _denied(gate, call, rule)
     too_late = tuple(ruling for ruling in ruled.rulings if LATE in ruling.payload)
-    return _denied(gate, trace, call, seen) or Judgement("allow", call.args, rulings=too_late)
+    return Judgement("allow", call.args, rulings=too_late)
 
 
 def _levels(gate: Gate, trace: Trace, call: ToolCall, ruled: Ruled, seen: Seen) -> Judgement:
     args, hook = call.args, ruled.verdict
     if isinstance(hook, Deny):
         return Judgement("deny", args, hook.reason, level="hook")
-    if denied := _denied(gate, trace, call, seen):
-        return denied
+    rules, found = gate.book(trace, call.name), seen(args)
+    world = gate.world(found)
+    if rule := speaking(rules, "deny", args, world):
+        return _denied(gate, call, rule)
     if isinstance(hook, Ask):
         return Judgement("ask", args, hook.reason, level="hook")
-    rules, found = (*gate.rules, *trace.rules), seen(args)
-    world = gate.world(found)
-    if rule := speaking(rules, "ask", call.name, args, world):
+    if rule := speaking(rules, "ask", args, world):
         return Judgement("ask", args, f"the rule “{rule}” asks{gate.because(rule)}", rule, level="ask rule")
-    if rule := speaking(rules, "allow", call.name, args, world):
+    if rule := speaking(rules, "allow", args, world):
         return Judgement("allow", args, f"the rule “{rule}” allows it", rule, level="allow rule")
     level: Level = "strategy" if call.name in gate.strategies else "default"
     if level == "strategy":
         reason = _consult(gate.strategies[call.name], trace, args)
     else:
         only_reads = says(gate.tools[call.name].read_only, args, False) and not (found and found.outside)
-        reason = unruled(rules, call.name, args, world, only_reads=only_reads)
+        reason = unruled(rules, args, world, only_reads=only_reads)
     if reason is None:
         return Judgement("allow", args, "it only reads inside the workspace", level=level)
-    return Judgement("ask", args, reason, may_always=_could_allow(rules, call.name, args, world), level=level)
+    return Judgement("ask", args, reason, may_always=_could_allow(rules, args, world), level=level)
 
 
-def _could_allow(rules: Sequence[PermissionRule], tool: str, args: Args, world: World) -> bool:
+def _could_allow(rules: Book, args: Args, world: World) -> bool:
     """Whether a rule for exactly this call would let it run; some calls stay with people whatever rules say."""
     try:
-        exactly = PermissionRule.exactly(tool, args)
+        exactly = PermissionRule.exactly(rules.tool, args)
     except (TypeError, ValueError):
         return False
-    return speaking((*rules, exactly), "allow", tool, args, world) is not None
+    return speaking(rules.and_allowing(exactly), "allow", args, world) is not None
 
 
-def _denied(gate: Gate, trace: Trace, call: ToolCall, seen: Seen) -> Judgement | None:
-    rule = speaking((*gate.rules, *trace.rules), "deny", call.name, call.args, gate.world(seen(call.args)))
-    if rule is None:
-        return None
+def _denied(gate: Gate, call: ToolCall, rule: PermissionRule) -> Judgement:
     return Judgement(
         "deny",
         call.args,

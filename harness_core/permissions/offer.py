@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from harness_core.permissions.against import names
+from harness_core.permissions.book import book, names
 from harness_core.permissions.flags import Refused
 from harness_core.permissions.paths import World
 from harness_core.permissions.patterns import covered, escaped, exact_text, words_of
@@ -95,7 +95,8 @@ def offered(tool: str, args: Args, world: World) -> tuple[PermissionRule, ...]:
 
 def would_run(rules: Sequence[PermissionRule], tool: str, calls: Iterable[Args], world: World) -> Sequence[Args]:
     """Those of the calls of a tool that these allow rules together let run, by themselves. Symlinks are not known."""
-    return [args for args in calls if speaking(rules, "allow", tool, args, world)]
+    mine = book(rules, tool)
+    return [args for args in calls if speaking(mine, "allow", args, world)]
 
 
 def lets_anything(rule: PermissionRule) -> str:

@@ -92,6 +92,26 @@ def exact_parts(pattern: str) -> Command | None:
     return one if one and not one.redirects and not one.negated else None
 
 
+@lru_cache(maxsize=1024)
+def allowed_program(pattern: str) -> str | None:
+    """The one program of which an allow pattern can speak; None if it can of none, or of any."""
+    if exact_text(pattern) is not None:
+        one = exact_parts(pattern)
+        return one.words[0].text if one else None
+    words = words_of(pattern).words
+    return words[0] if words and _STAR not in words[0] else None
+
+
+@lru_cache(maxsize=1024)
+def denied_program(pattern: str) -> str | None:
+    """The base name, in lower case, of the one program of which a deny or ask pattern speaks; None if it may be any."""
+    words = words_of(pattern).words
+    if not words or _STAR in words[0]:
+        return None
+    name = words[0].rpartition("/")[2]
+    return name.lower() if name.isascii() else None
+
+
 # -- allow -------------------------------------------------------------------------------------------------------------
 
 

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from harness_core.permissions.against import hidden, names, struck
+from harness_core.permissions.against import hidden, struck
 from harness_core.permissions.allowing import allowing, uncovered
+from harness_core.permissions.book import Book, book
 from harness_core.permissions.paths import World
 from harness_core.permissions.readonly import Verdict, classify
 from harness_core.permissions.rule import Effect, PermissionRule
@@ -27,45 +28,43 @@ class Ruling:
 def check_rules(rules: Sequence[PermissionRule], tool: str, args: Args, world: World) -> Ruling:
     """Deny, then ask, then allow, then the default: bash runs what only reads, all else asks. Never raises."""
     try:
-        if rule := speaking(rules, "deny", tool, args, world):
+        mine = book(rules, tool)
+        if rule := speaking(mine, "deny", args, world):
             return Ruling("deny", f"the rule “{rule}” denies it", rule)
-        if rule := speaking(rules, "ask", tool, args, world):
+        if rule := speaking(mine, "ask", args, world):
             return Ruling("ask", f"the rule “{rule}” asks", rule)
-        if rule := speaking(rules, "allow", tool, args, world):
+        if rule := speaking(mine, "allow", args, world):
             return Ruling("allow", f"the rule “{rule}” allows it", rule)
         if KINDS.get(tool) == "bash":
-            verdict = unasked(rules, tool, args, world)
+            verdict = unasked(mine, args, world)
             return Ruling(verdict.effect, verdict.reason)
     except Exception as error:  # a fault of the gate must not become a permission
         return Ruling("ask", f"the call could not be judged ({type(error).__name__})")
     return Ruling("ask", f"{tool} may change something")
 
 
-def speaking(
-    rules: Sequence[PermissionRule], effect: Effect, tool: str, args: Args, world: World
-) -> PermissionRule | None:
+def speaking(rules: Book, effect: Effect, args: Args, world: World) -> PermissionRule | None:
     """The first rule of this effect that speaks about the call; None if none does.
 
     All rules are needed, also to allow: several may allow one compound command, and a deny rule that cannot see what a
     command will run keeps every allow rule from it. An allow rule is not found for a call that cannot be judged; a
     deny rule that fails at it speaks when asked about "ask".
     """
-    mine = [rule for rule in rules if rule.effect == effect and names(rule, tool)]
     if effect == "deny":
-        return next((rule for rule in mine if struck(rule, tool, args, world) == "yes"), None)
+        return next((rule for rule, how in struck(rules.deny, rules.tool, args, world) if how == "yes"), None)
     if effect == "ask":
-        denying = [rule for rule in rules if rule.effect == "deny" and names(rule, tool)]
-        found = (rule for rule in denying if struck(rule, tool, args, world) == "unknown")
-        return next((rule for rule in mine if struck(rule, tool, args, world) != "no"), None) or next(found, None)
-    if not mine:
+        asking = (rule for rule, _ in struck(rules.ask, rules.tool, args, world))
+        unknown = (rule for rule, how in struck(rules.deny, rules.tool, args, world) if how == "unknown")
+        return next(asking, None) or next(unknown, None)
+    if not rules.allow.rules:
         return None
     try:
-        return allowing(rules, mine, tool, args, world)
+        return allowing(rules, args, world)
     except Exception:  # no permission comes of a fault
         return None
 
 
-def unasked(rules: Sequence[PermissionRule], tool: str, args: Args, world: World) -> Verdict:
+def unasked(rules: Book, args: Args, world: World) -> Verdict:
     """Whether a bash call runs without any rule: it only reads, and no deny or ask rule is left in the dark.
 
     The reason to ask names the part that allow rules leave open, where there are any for commands.
@@ -73,11 +72,10 @@ def unasked(rules: Sequence[PermissionRule], tool: str, args: Args, world: World
     command = subject_of("bash", args)
     if command is None:
         return Verdict("ask", "the arguments are not the plain ones of a command")
-    if why := hidden(rules, tool, command):
+    if why := hidden(rules.scoped, command):
         return Verdict("ask", why)
     verdict = classify(command, world)
-    scoped = [rule for rule in rules if rule.effect == "allow" and rule.pattern and names(rule, tool)]
-    if verdict.effect == "allow" or not scoped:
+    if verdict.effect == "allow" or not any(rule.pattern for rule in rules.allow.rules):
         return verdict
-    left = uncovered(scoped, command, world)
+    left = uncovered(rules.allow, command, world)
     return left if left.effect == "ask" else verdict

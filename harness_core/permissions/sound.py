@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from harness_core.permissions import urls
-from harness_core.permissions.against import names
+from harness_core.permissions.book import names
 from harness_core.permissions.grammar import missing
 from harness_core.permissions.paths import has_wildcard, protected, unescaped, unusual
 from harness_core.permissions.patterns import exact_parts, exact_text, words_of

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from harness_core.permissions import urls
+from harness_core.permissions.book import book
 from harness_core.permissions.paths import World, placed, protected, secret, unusual, within
 from harness_core.permissions.rules import unasked
 from harness_core.permissions.subjects import paths_of, subject_of
@@ -36,7 +37,7 @@ class BashToolStrategy:
     def evaluate(self, trace: Trace, args: Args) -> str | None:
         """The reason to ask, or None to let the command run."""
         try:
-            verdict = unasked(trace.rules, self.tool, args, self.world(trace, args))
+            verdict = unasked(book(trace.rules, self.tool), args, self.world(trace, args))
         except Exception as error:  # a fault of the gate must not become a permission
             return f"the command could not be judged ({type(error).__name__})"
         return None if verdict.effect == "allow" else verdict.reason

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import harness_core
-from harness_core.permissions.against import names
+from harness_core.permissions.book import book, names
 from harness_core.permissions.defaults import world_of
 from harness_core.permissions.offer import offer_prefix, offer_prefixes, stored_pattern
 from harness_core.permissions.paths import World
@@ -197,9 +197,9 @@ def test_a_deny_rule_that_cannot_judge_the_arguments_asks() -> None:
     odd = {"x": {1, 2}}  # no JSON
     rule = PermissionRule("deny", "refund", arguments="{}")
 
-    assert speaking((rule,), "deny", "refund", odd, WORLD) is None
-    assert speaking((rule,), "ask", "refund", odd, WORLD) == rule
-    assert speaking((PermissionRule.exactly("refund", {}),), "allow", "refund", odd, WORLD) is None
+    assert speaking(book((rule,), "refund"), "deny", odd, WORLD) is None
+    assert speaking(book((rule,), "refund"), "ask", odd, WORLD) == rule
+    assert speaking(book((PermissionRule.exactly("refund", {}),), "refund"), "allow", odd, WORLD) is None
     assert check_rules((rule, PermissionRule.allow("refund")), "refund", odd, WORLD).effect == "ask"
 
 
