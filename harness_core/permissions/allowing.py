@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any
@@ -11,7 +11,17 @@ from harness_core.permissions import patterns, urls
 from harness_core.permissions.against import hidden
 from harness_core.permissions.book import Book, Shelf
 from harness_core.permissions.flags import Refused
-from harness_core.permissions.paths import World, covers, has_wildcard, placed, protected, unescaped, unusual, within
+from harness_core.permissions.paths import (
+    World,
+    covers,
+    has_wildcard,
+    placed,
+    protected,
+    secret,
+    unescaped,
+    unusual,
+    within,
+)
 from harness_core.permissions.reach import beyond
 from harness_core.permissions.readonly import Verdict, harmless_redirect, judged, look, moved, unread
 from harness_core.permissions.rule import PermissionRule
@@ -34,7 +44,7 @@ def allowing(rules: Book, args: Args, world: World) -> PermissionRule | None:
         return _allows_command(rules, exact, args, world)
     scoped = [rule for rule in mine if rule.arguments is None]
     if kind == "path":
-        return _allows_path(exact, scoped, args, world)
+        return _allows_path(exact, scoped, tool, args, world)
     return _allows_url(exact, scoped, args, world)
 
 
@@ -137,7 +147,7 @@ def _covers_part(rule: PermissionRule, part: Command, places: Sequence[str], wor
 
 
 def _allows_path(
-    exact: Sequence[PermissionRule], scoped: Sequence[PermissionRule], args: Args, world: World
+    exact: Sequence[PermissionRule], scoped: Sequence[PermissionRule], tool: str, args: Args, world: World
 ) -> PermissionRule | None:
     found = paths_of(args)
     if not found or any(unusual(path) for path in found):
@@ -150,19 +160,24 @@ def _allows_path(
     if exact:
         # The arguments were approved for the file that they name, not for where a symlink leads today.
         return exact[0] if all(one == other for one, other in both) else None
-    used = [next((r for r in scoped if _allows_file(r, one, other, world)), None) for one, other in both]
+    kept = protected if tool in ("write", "edit") else _kept_from_readers
+    used = [next((r for r in scoped if _allows_file(r.pattern, places, kept, world)), None) for places in both]
     return used[0] if all(used) else None
 
 
-def _allows_file(rule: PermissionRule, lexical: str, real: str, world: World) -> bool:
-    return all(_allows_one(rule.pattern, path, world) for path in (lexical, real))
+def _kept_from_readers(path: str) -> bool:
+    return protected(path) or secret(path)
 
 
-def _allows_one(pattern: str | None, path: str, world: World) -> bool:
+def _allows_file(pattern: str | None, places: tuple[str, str], kept: Callable[[str], bool], world: World) -> bool:
+    return all(_allows_one(pattern, path, kept, world) for path in places)
+
+
+def _allows_one(pattern: str | None, path: str, kept: Callable[[str], bool], world: World) -> bool:
     if pattern is not None and not has_wildcard(pattern) and pattern:
         return placed(unescaped(pattern), world) == path
     below = path[len(world.workspace) :] if within(path, world.workspace) else path
-    if protected(below):
+    if kept(below):
         return False
     return pattern is None or covers(pattern, path, world, wide=False)
 

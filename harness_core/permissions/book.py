@@ -100,6 +100,8 @@ def names(rule: PermissionRule, tool: str) -> bool:
         return True
     flags = re.I if wide else 0
     wanted, given = (name.split("__") for name in (ruled, tool))
+    if not wide and "*" in ruled and "" in given:
+        return False  # a name with nothing between its separators is nobody's tool
     return len(wanted) == len(given) and all(_star(one, other, flags) for one, other in zip(wanted, given, strict=True))
 
 

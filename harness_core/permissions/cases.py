@@ -99,8 +99,9 @@ def _world(case: Case) -> World:
     if case.links is None:
         return case.world
     links, folder = case.links, case.world.workspace
-    named = _named(case, links)
-    return replace(case.world, paths=tuple(real(posixpath.join(folder, path), links) for path in named))
+    found = [real(posixpath.join(folder, path), links) for path in _named(case, links)]
+    # A path that leads nowhere is left out, so that there are fewer than the call names: that cannot be allowed.
+    return replace(case.world, paths=tuple(path for path in found if path is not None))
 
 
 def _named(case: Case, links: Mapping[str, str]) -> Sequence[str]:
@@ -117,14 +118,16 @@ def _names(links: Mapping[str, str]) -> globs.Names:
     """What a folder holds: what is on the way to a symlink, or one itself."""
 
     def names(folder: str) -> Sequence[str]:
-        below = real(folder, links).rstrip("/") + "/"
+        below = (real(folder, links) or folder).rstrip("/") + "/"
         return [link[len(below) :].partition("/")[0] for link in links if link.startswith(below)]
 
     return names
 
 
-def real(path: str, links: Mapping[str, str]) -> str:
-    """Where an absolute path leads when these symlinks are followed, as a kernel does it: `..` after the link."""
+def real(path: str, links: Mapping[str, str]) -> str | None:
+    """Where an absolute path leads when these symlinks are followed, as a kernel does it: `..` after the link.
+    None where they lead round in a circle.
+    """
     out, names, followed = "", path.split("/")[::-1], 0
     while names:
         name = names.pop()
@@ -132,8 +135,10 @@ def real(path: str, links: Mapping[str, str]) -> str:
             out = posixpath.dirname(out).rstrip("/")
         elif name not in ("", "."):
             out += "/" + name
-        if out in links and followed < _MOST_LINKS:
+        if out in links:
             followed += 1
+            if followed > _MOST_LINKS:
+                return None
             target = links[out]
             names += target.split("/")[::-1]
             out = "" if target.startswith("/") else posixpath.dirname(out).rstrip("/")

@@ -152,9 +152,12 @@ _PROTECTED: Final = re.compile(
 )
 
 
+_PROTECTED_FOLDERS: Final = SECRET_FOLDERS - {"secrets"}  # there readers are kept out; no program acts on its files
+
+
 def protected(path: str) -> bool:
     """Whether writing there can change what programs do later: settings, hooks, start-up files. Any case."""
-    return any(_PROTECTED.fullmatch(name) or name.casefold() in SECRET_FOLDERS for name in path.split("/"))
+    return any(_PROTECTED.fullmatch(name) or name.casefold() in _PROTECTED_FOLDERS for name in path.split("/"))
 
 
 # -- paths in arguments ------------------------------------------------------------------------------------------------

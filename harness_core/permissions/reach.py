@@ -10,7 +10,7 @@ from typing import Final
 from harness_core.permissions.checks import awk, sed
 from harness_core.permissions.flags import Given, Refused
 from harness_core.permissions.options import risky, takes_value
-from harness_core.permissions.paths import World
+from harness_core.permissions.paths import World, protected
 from harness_core.permissions.programs import OWN, PROGRAMS
 from harness_core.permissions.readonly import look, path_fault, pieces
 from harness_core.permissions.shell import Command, read
@@ -25,6 +25,9 @@ _SED_SUBSTITUTE: Final = re.compile(
     re.S,
 )
 
+_WRITERS: Final = listed(
+    "cp mv ln install rsync touch mkdir tee dd truncate chmod chown sed patch shred rm rmdir unzip"
+)
 _CLIENTS: Final = listed("curl wget")
 _AWK_WORDS: Final = listed(
     "if while for switch print printf return in length substr index split sub gsub gensub match sprintf sin cos atan2 "
@@ -49,8 +52,11 @@ def beyond(part: Command, places: Sequence[int], folders: Sequence[str], world: 
     if runs_another(base) and base not in RUNNERS and (fault := _inner(part, folders, world, decide)):
         return fault
     for place in places if base in SHELLS or not runs_another(base) or base in RUNNERS else ():
+        text = part.words[place].text
         if fault := _word(part.words[place], folders, world) or _contacted(base, part.argv, place):
             return fault
+        if base in _WRITERS and any(protected(piece) for piece in pieces(text)):
+            return f"{quoted(text)} can change what programs do later"
     return _options(base, part, folders, world)
 
 

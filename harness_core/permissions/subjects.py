@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, Literal
 
 from harness_core.permissions.text import listed
@@ -20,22 +20,38 @@ _SUBJECTS: Final[Mapping[Kind, tuple[str, ...]]] = {
     "path": ("path", "file_path"),
     "url": ("url",),
 }
-# Arguments beside the subject that change nothing about what it means.
-_HARMLESS: Final[Mapping[Kind, frozenset[str]]] = {
-    "bash": frozenset({"timeout", "description"}),
-    "path": listed("content old new all old_string new_string replace_all offset limit edits description"),
-    "url": frozenset({"timeout", "description", "prompt", "max_chars", "format"}),
-}
+_TEXT, _NUMBER, _SWITCH = (str,), (int, float), (bool,)
+# Arguments beside the subject that change nothing about what it means, as long as they are of these types.
+_HARMLESS: Final[Mapping[Kind, Mapping[str, tuple[type, ...]]]] = {
+    "bash": {"timeout": _NUMBER, "description": _TEXT},
+    "path": {
+        "content": _TEXT, "description": _TEXT, "edits": (list, tuple), "offset": _NUMBER, "limit": _NUMBER,
+        "old": _TEXT, "new": _TEXT, "all": _SWITCH,
+        "old_string": _TEXT, "new_string": _TEXT, "replace_all": _SWITCH,
+    },
+    "url": {"timeout": _NUMBER, "max_chars": _NUMBER, "description": _TEXT, "prompt": _TEXT, "format": _TEXT},
+}  # fmt: skip
 _PATH_KEYS: Final = listed("path file_path filepath file filename target destination dest notebook_path")
 
 
 def subject_of(kind: Kind, args: Args) -> str | None:
     """The one subject of plain arguments; None if there is another, none, or anything that is not known."""
     keys = [key for key in _SUBJECTS[kind] if key in args]
-    if len(keys) != 1 or not set(args) <= {keys[0], *_HARMLESS[kind]}:
+    if len(keys) != 1 or not _harmless(kind, args, keys):
         return None
     value = args[keys[0]]
     return value if isinstance(value, str) else None
+
+
+def _harmless(kind: Kind, args: Args, subjects: Sequence[str]) -> bool:
+    """Whether all arguments beside these are known to change nothing, and of the right types."""
+    types = _HARMLESS[kind]
+    return all(key in subjects or (key in types and _is(value, types[key])) for key, value in args.items())
+
+
+def _is(value: object, types: tuple[type, ...]) -> bool:
+    """Whether a value is of one of these types; True and False are no numbers."""
+    return isinstance(value, types) and (bool in types or not isinstance(value, bool))
 
 
 def paths_of(args: Args) -> list[str] | None:
@@ -47,12 +63,12 @@ def paths_of(args: Args) -> list[str] | None:
     if not isinstance(edits, list | tuple) or not all(isinstance(edit, Mapping) for edit in edits):
         return None
     outer = [key for key in _SUBJECTS["path"] if key in args]
-    if not set(args) <= {*outer, *_HARMLESS["path"]}:
+    if not _harmless("path", args, outer):
         return None
     found = [args[key] for key in outer]
     for edit in edits:
         keys = [key for key in _SUBJECTS["path"] if key in edit]
-        if len(keys) > 1 or not (keys or outer) or not set(edit) <= {*keys, *_HARMLESS["path"]}:
+        if len(keys) > 1 or not (keys or outer) or not _harmless("path", edit, keys):
             return None
         found.extend(edit[key] for key in keys)
     return found if len(outer) <= 1 and all(isinstance(path, str) for path in found) else None

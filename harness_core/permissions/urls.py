@@ -18,11 +18,16 @@ _MOST_ENCODED: Final = 4  # times that a path is decoded; servers do it once, an
 _PORTS: Final = {"https": 443, "http": 80}
 _URL: Final = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<authority>[^/?#]*)(?P<rest>[/?#].*|)", re.S)
 _AUTHORITY: Final = re.compile(r"(?P<host>\[[^\[\]]*\]|[^:\[\]]*)(?::(?P<port>[1-9][0-9]{0,4}))?")
+_BEFORE_HOST: Final = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*:)?[/\\]+|(?:https?|wss?|ftp):", re.I)  # at the beginning
+_UNSEEN: Final = re.compile(r"[\x00-\x20\x7f]")
 _LABEL: Final = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
 _LOCAL: Final = ("local", "internal", "localhost", "localdomain", "lan", "home", "corp", "intranet", "arpa", "onion")
 _SHARED: Final = tuple(
     ipaddress.ip_network(net)
-    for net in ("100.64.0.0/10", "192.0.0.0/24", "192.88.99.0/24", "198.18.0.0/15", "240.0.0.0/4", "fec0::/10")
+    for net in (
+        *("100.64.0.0/10", "192.0.0.0/24", "192.88.99.0/24", "198.18.0.0/15", "240.0.0.0/4"),
+        *("fec0::/10", "3fff::/20", "5f00::/16"),  # the last two: RFC 9637 and RFC 9602, newer than some Pythons
+    )
 )
 _NAT64: Final = (ipaddress.ip_network("64:ff9b::/96"), ipaddress.ip_network("64:ff9b:1::/48"))
 
@@ -222,9 +227,9 @@ def denies(pattern: str | None, text: str, addresses: tuple[str, ...] = ()) -> b
     """
     if pattern is None or pattern == "":
         return True
-    wanted, given = _loose_host(pattern.rstrip("*")), _loose_host(text)
+    wanted = _loose_host(_behind_scheme(pattern.rstrip("*")))
     path = _loose_path(pattern.rstrip("*"))
-    hosts = {given, *map(_loose_host, addresses)}
+    hosts = {*_loose_hosts(text), *map(_loose_host, addresses)}
     if path == "/" and "?" not in pattern:
         return any(_below(host, wanted.removeprefix("*.")) for host in hosts)
     below = wanted.startswith("*.") and any(_below(host, wanted[2:]) for host in hosts)
@@ -240,9 +245,17 @@ def _below(host: str, wanted: str) -> bool:
     return host == wanted or (host.endswith("." + wanted) and address_of(wanted) is None)
 
 
+def _behind_scheme(text: str) -> str:
+    """What stands behind the scheme of almost anything, as browsers read it: any slashes, or none, may come before."""
+    plain = re.sub(r"[\t\r\n]", "", text).strip()
+    match = _BEFORE_HOST.match(plain)
+    return plain[match.end() :] if match else plain
+
+
 def _loose_path(text: str, *, literal: bool = False) -> str:
     """The path and query of almost anything, as the most obliging server reads them; literal: dots left in place."""
-    rest = re.split(r"[/?#\\]", text.partition("://")[2] or text, maxsplit=1)
+    text = _behind_scheme(text)
+    rest = re.split(r"[/?#\\]", text, maxsplit=1)
     behind = text[len(text) - len(rest[1]) - 1 :] if len(rest) > 1 else ""
     for _ in range(_MOST_ENCODED):
         plain = unquote(behind, errors="replace")
@@ -260,10 +273,16 @@ def _loose_path(text: str, *, literal: bool = False) -> str:
     return "/" + "/".join(segments) + end + (mark + query if query else "")
 
 
+def _loose_hosts(text: str) -> set[str]:
+    """The hosts of almost anything: a backslash ends the host for browsers, and is a part of the user for others."""
+    behind = _behind_scheme(text)
+    return {_loose_host(behind), _loose_host(re.split(r"[/?#]", behind, maxsplit=1)[0].rpartition("@")[2])}
+
+
 def _loose_host(text: str) -> str:
-    """The host of almost anything, for matching that widens; addresses by their value, without what wraps them."""
-    authority = re.split(r"[/?#\\]", text.partition("://")[2] or text, maxsplit=1)[0]
-    host = unquote(authority.rpartition("@")[2]).strip().casefold()
+    """The host at the beginning, for matching that widens; addresses by their value, without what wraps them."""
+    authority = re.split(r"[/?#\\]", text, maxsplit=1)[0]
+    host = _UNSEEN.sub("", unquote(authority.rpartition("@")[2])).casefold()
     if host.startswith("["):
         host = host[1:].partition("]")[0]
     elif host.count(":") < 2:

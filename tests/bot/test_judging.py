@@ -29,7 +29,14 @@ def judged(*lines: Any, check: bool = False, rules: tuple[PermissionRule, ...] =
 
 
 @pytest.mark.parametrize(
-    "name", ["shell_cases.jsonl", "rule_cases.jsonl", "own_shell_cases.jsonl", "own_rule_cases.jsonl"]
+    "name",
+    [
+        "shell_cases.jsonl",
+        "rule_cases.jsonl",
+        "own_shell_cases.jsonl",
+        "own_rule_cases.jsonl",
+        "sentence_rule_cases.jsonl",
+    ],
 )
 def test_every_row_of_the_truth_table_is_as_expected(name: str) -> None:
     out, told = io.StringIO(), io.StringIO()

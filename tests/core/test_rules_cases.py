@@ -1,4 +1,7 @@
-"""The truth table of rules, with symlinks, redirects and addresses as facts."""
+"""The truth table of rules, with symlinks, redirects and addresses as facts.
+
+`sentence_rule_cases.jsonl` takes what rules mean sentence by sentence; `own_rule_cases.jsonl` holds what was found.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from harness_core.permissions.cases import real
 from harness_core.permissions.paths import World
 from harness_core.permissions.rule import PermissionRule
 from harness_core.permissions.rules import check_rules
@@ -21,29 +25,16 @@ def rows(name: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (CASES / name).read_text(encoding="utf-8").splitlines() if line.strip()]
 
 
-def real(path: str, links: Mapping[str, str], depth: int = 0) -> str:
-    """Where a path leads when these symlinks are followed, as a kernel does it."""
-    out = ""
-    for name in path.split("/"):
-        if name == "..":
-            out = posixpath.dirname(out)
-        elif name not in ("", "."):
-            out += "/" + name
-            if out in links and depth < 20:
-                out = real(links[out], links, depth + 1)
-    return out or "/"
-
-
 def world_of(row: Mapping[str, Any]) -> World:
     args, fs = row["args"], row.get("fs", {})
     named = [args[key] for key in ("path", "file_path") if isinstance(args.get(key), str)]
     named += [edit["file_path"] for edit in args.get("edits", [])]
     workspace = fs.get("workspace", "/ws")
-    paths = [real(posixpath.join(workspace, path), fs["symlinks"]) for path in named] if fs else None
+    found = [real(posixpath.join(workspace, path), fs["symlinks"]) for path in named] if fs else None
     return World(
         workspace,
         fs.get("home", "/home/dev"),
-        paths=None if paths is None else tuple(paths),
+        paths=None if found is None else tuple(path for path in found if path is not None),
         addresses=tuple(row.get("resolved", ())),
         redirects=tuple(row.get("redirects", ())),
     )
@@ -54,7 +45,7 @@ def ruled(row: Mapping[str, Any]) -> str:
     return check_rules(rules, row["tool"], row["args"], world_of(row)).effect
 
 
-RULES = [*rows("rule_cases.jsonl"), *rows("own_rule_cases.jsonl")]
+RULES = [*rows("rule_cases.jsonl"), *rows("own_rule_cases.jsonl"), *rows("sentence_rule_cases.jsonl")]
 
 
 @pytest.mark.parametrize("expected", ["ask", "deny", "allow"])
