@@ -44,7 +44,7 @@ def allowing(rules: Book, args: Args, world: World) -> PermissionRule | None:
         return _allows_command(rules, exact, args, world)
     scoped = [rule for rule in mine if rule.arguments is None]
     if kind == "path":
-        return _allows_path(exact, scoped, tool, args, world)
+        return _allows_path(exact, scoped, rules.tool, args, world)
     return _allows_url(exact, scoped, args, world)
 
 
