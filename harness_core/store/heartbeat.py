@@ -60,7 +60,9 @@ class Heartbeat:
                 conn.execute(BEAT, (self._owner, self._clock.now()))
                 self._beats.note(began, self._clock.monotonic())
             except sqlite3.Error as error:  # tried again in a second; until it works the leases expire, as they should
-                log.warning("The heartbeat could not be written to %s: %s", self._path, error)
+                # A busy writer holds the lock nearly always, but then it has beaten while this waited.
+                if self._beats.due(self._clock.monotonic()):
+                    log.warning("The heartbeat could not be written to %s: %s", self._path, error)
         if conn:
             conn.close()
 

@@ -292,6 +292,39 @@ async def test_a_heartbeat_that_cannot_be_written_is_logged_and_tried_again(
     assert "heartbeat could not be written" in caplog.text
 
 
+class Overtaken(Beats):
+    """The writer beats right after the heartbeat's thread has seen that a beat is due. asked: how often it looked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = 0
+        self.looked_again = threading.Event()
+
+    def due(self, now: float) -> bool:
+        due = super().due(now)
+        self.note(now, now)
+        self.asked += 1
+        if self.asked > 1:
+            self.looked_again.set()
+        return due
+
+
+async def test_a_heartbeat_that_the_writer_wrote_meanwhile_has_not_failed(path: Path, caplog: pytest.LogCaptureFixture):
+    await (await SQLiteStore.open_file(path)).close()
+    writer = sqlite3.connect(path, isolation_level=None)
+    writer.execute("begin immediate")
+    beats = Overtaken()
+    heartbeat = Heartbeat(path, "me", beats, FakeClock(), every=0.001)
+
+    heartbeat.start()
+    assert await asyncio.to_thread(beats.looked_again.wait, 10)
+    heartbeat.stop()
+    heartbeat.join()
+
+    writer.close()
+    assert caplog.text == ""
+
+
 def test_a_heartbeat_from_a_future_that_the_clock_left_is_none():
     assert alive(100.0, 103.0)
     assert not alive(100.0, 103.1)
