@@ -62,7 +62,7 @@ MENTIONS: Final = 5  # approvers that a card mentions at most
 MENTION_AFTER: Final = 5 * 60.0  # seconds after which an answer mentions the requester: updates notify nobody
 COMMENT_INPUT: Final = 1_000  # characters that a person may type as a comment
 PIECE_WEIGHT: Final = 2_900  # one preformatted piece of a modal
-LINK: Final = 2_000  # characters of an address that is still made a link
+LINK: Final = 2_000  # characters of a link as it is sent, with its label and its host; longer ones stay text
 
 _ENTITIES: Final = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 

@@ -37,8 +37,9 @@ _JOINERS: Final = re.compile(
 _LABEL_LINE: Final = re.compile(r":[ \t]*\n(?=\S+[ \t]*(?:\n|\Z))")  # what it names stands alone in the next line
 _NAMES: Final = re.compile(r"(?i)pass|secret|token|key|cred|auth|pwd")  # spares masking each cell of a long table
 _CELL: Final = re.compile(r"(?<=\|)([^|\n]*)\|([^|\n]*)(?=\|)")  # of a table that is none to Markdown
-# What may never be parted: a link or a date, and an entity.
-_ATOM: Final = re.compile(r"<[^<>\n]*>|&(?:amp|lt|gt);|.", re.DOTALL)
+# What may never be parted: a date, a link and the host that stands behind it, and an entity.
+_ATOM: Final = re.compile(r"<[^<>\n]*>(?: \([^\s()]*\))?|&(?:amp|lt|gt);|.", re.DOTALL)
+_HOST: Final = re.compile(r"[a-z0-9._:~-]+")
 _UNSAFE: Final = re.compile(r"[\s|<>\\]")  # in an address: ends the link, or is read differently by browsers
 _FENCE: Final = "```"
 # A member's id, bare or as a mention that was escaped; code and what is a link or date already come first, to be kept.
@@ -283,18 +284,29 @@ def _leaf(child: Token) -> str:
 
 
 def _link(url: str, label: str) -> str:
-    """A link that shows where it leads. `label` is escaped already."""
-    try:
-        parts = urlsplit(url)
-        host = parts.hostname or ""
-    except ValueError:
-        return f"{label} ({escape(url)})"
-    if parts.scheme not in ("http", "https") or not host or len(url) > limits.LINK or _UNSAFE.search(url):
+    """A link that shows where it leads, or text where it cannot be one. `label` is escaped already."""
+    host = _host(url)
+    if not host or _UNSAFE.search(url):
         return label if label == escape(url.removeprefix("mailto:")) else f"{label} ({escape(url)})"
     if label in (escape(url), escape(url.split("://", 1)[1])):
-        return f"<{escape(url)}>"
-    # No mark may stand in a label but plain text: a link in a link would close the outer one.
-    return f"<{escape(url)}|{re.sub(r'<[^>]*>', '', label).strip() or 'link'}> ({escape(host)})"
+        made = f"<{escape(url)}>"
+    else:
+        # No mark may stand in a label but plain text on one line: a link in a link would close the outer one.
+        plain = " ".join(re.sub(r"<[^>]*>", "", label).split())
+        made = f"<{escape(url)}|{plain or 'link'}> ({host})"
+    return made if _units(made) <= limits.LINK else f"{label} ({escape(url)})"
+
+
+def _host(url: str) -> str:
+    """The host of a web address as the network is asked for it, so that no letter of it can pass for another; "" if
+    there is none.
+    """
+    try:
+        parts = urlsplit(url)
+        host = (parts.hostname or "").encode("idna").decode()
+    except ValueError:
+        return ""
+    return host if parts.scheme in ("http", "https") and _HOST.fullmatch(host) else ""
 
 
 def _bare(token: Token) -> str:
@@ -373,11 +385,11 @@ def _split(part: _Part, most: int) -> Iterator[_Part]:
 
 
 def _fitting(text: str, room: int) -> int:
-    """Where the last atom ends that still fits."""
+    """Where the last atom ends that still fits; the first counts as fitting, so that no text is split for ever."""
     end = 0
     for atom in _ATOM.finditer(text):
         room -= _units(atom[0])
-        if room < 0:
+        if room < 0 and end:
             break
         end = atom.end()
     return end
@@ -385,7 +397,8 @@ def _fitting(text: str, room: int) -> int:
 
 def _inside_atom(text: str, place: int) -> bool:
     start = text.rfind("<", 0, place)
-    return start >= 0 and text.find(">", start, place) < 0
+    atom = _ATOM.match(text, start) if start >= 0 else None
+    return atom is not None and atom.end() > place
 
 
 def _units(text: str) -> int:

@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot import limits
 from bot.mrkdwn import to_messages
+from tests.bot.markup import HOSTILE, MARKS, unmeant
 
 MOST = 4_000
 
@@ -31,6 +33,11 @@ MOST = 4_000
         ("[https://good.io](https://evil.io/x)", "<https://evil.io/x|https://good.io> (evil.io)"),
         ("[x](https://good.io@evil.io/)", "<https://good.io@evil.io/|x> (evil.io)"),
         ("<https://x.io>", "<https://x.io>"),
+        ("`<https://x.io>` and *`<@U0BEN>`*", "`&lt;https://x.io&gt;` and _`&lt;@U0BEN&gt;`_"),
+        ("`` `<https://x.io>` ``", "`&lt;https://x.io&gt;`"),
+        ("[two\nlines](https://x.io/a)", "<https://x.io/a|two lines> (x.io)"),
+        ("[x](https://\u0430pple.com)", "<https://\u0430pple.com|x> (xn--pple-43d.com)"),
+        ("[x](https://good.io\u3002evil.io)", "<https://good.io\u3002evil.io|x> (good.io.evil.io)"),
         ("![a chart](https://x.io/c.png)", "<https://x.io/c.png|a chart> (x.io)"),
         ("[a](javascript:alert(1))", "a (javascript:alert(1))"),
         ("[a](docs/a.md)", "a (docs/a.md)"),
@@ -163,6 +170,43 @@ def test_a_fence_is_closed_and_opened_again_at_the_boundary():
     assert inside == code.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
+@pytest.mark.parametrize(
+    "markdown",
+    [f"[{'a' * 5_000}](https://x.io)", f"<https://x.io/?{'&' * 1_900}>", f"[x](https://x.io/?{'&' * 1_900})"],
+)
+def test_a_link_that_no_message_could_hold_is_text(markdown: str):
+    messages = to_messages(markdown)
+
+    assert all(len(text) <= limits.TEXT and not unmeant(text) for text in messages)
+    assert "https://x.io" in "".join(messages)
+
+
+def test_an_atom_that_is_longer_than_a_message_ends():
+    assert to_messages("[a](https://x.io/b)", most=10) == ["<https://x.io/b|a> (x.io)"]
+
+
+def test_a_link_and_the_host_behind_it_stay_together():
+    messages = to_messages("[a](https://x.io/b)" * 500)
+
+    assert len(messages) > 1
+    assert not [wrong for text in messages for wrong in unmeant(text, links=True)]
+
+
+MARKDOWN = (
+    *("[", "](https://evil.io/b)", "](<https://evil.io/c d>)", "](", ")", "!", "- ", "> ", "# ", "    "),
+    *("|a|b|\n|-|-|\n", "U0ANN", "U0BEN", "&lt;@U0ANN&gt;", "password=", "xoxb-12345678"),
+)
+
+
+@given(
+    st.lists(st.sampled_from((*HOSTILE, *MARKS, *MARKDOWN)) | st.text(max_size=3), max_size=16).map("".join),
+    st.sampled_from([limits.TEXT, 250]),
+)
+def test_whatever_it_writes_nothing_is_a_link_or_a_mention_that_nobody_meant(markdown: str, most: int):
+    for text in to_messages(markdown, people={"U0ANN"}, most=most):
+        assert unmeant(text, {"U0ANN"}, links=True) == []
+
+
 def test_nothing_is_split_inside_an_entity_or_a_link():
     messages = to_messages("&" * 3_000 + " " + "[a](https://x.io/b) " * 300)
 
@@ -202,8 +246,9 @@ def test_sixty_headings_are_several_messages_of_text():
     ).map("".join)
 )
 def test_whatever_it_writes_every_message_is_short_and_escaped(markdown: str):
-    for text in to_messages(markdown, prefix="<@U0ANN> ", most=300):
-        assert len(text.encode("utf-16-le", "surrogatepass")) // 2 <= 300
+    most = limits.LINK + 300
+    for text in to_messages(markdown, prefix="<@U0ANN> ", most=most):
+        assert len(text.encode("utf-16-le", "surrogatepass")) // 2 <= most
         ours = text.removeprefix("<@U0ANN> ")
         without_links = re.sub(r"<https?://[^<>|\s]+(\|[^<>]+)?>", "", ours)
         assert "<" not in without_links
