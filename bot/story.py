@@ -185,14 +185,14 @@ class _Teller:
         return Answer(mask(text), mention, frozenset(asked | decided))
 
     def _rejection(self) -> Notice:
-        """Who ended the run, and why."""
-        for one in reversed(self._asked.values()):
-            decision = one.submitted.decision if one.submitted else None
-            if one.submitted and isinstance(decision, Reject):
-                said = mask((decision.comment or "").strip())
-                why = f" Reason: {said}" if said else ""
-                return Notice(f"rejected it, so I stopped here.{why}", one.submitted.by)
-        return Notice("It was rejected, so I stopped here.")
+        """Who ended the run, and why: the newest reject that says so, or else the newest."""
+        decided = [one.submitted for one in self._asked.values() if one.submitted]
+        rejects = [(one.decision, one.by) for one in decided if isinstance(one.decision, Reject)]
+        if not rejects:
+            return Notice("It was rejected, so I stopped here.")
+        decision, by = next((one for one in reversed(rejects) if one[0].end), rejects[-1])
+        said = mask((decision.comment or "").strip())
+        return Notice("rejected it, so I stopped here." + (f" Reason: {said}" if said else ""), by)
 
     # -- cards ---------------------------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 
 from harness_core import results
-from harness_core.delegate import at_work, child_step, handed_over
+from harness_core.delegate import at_work, child_step, handed_over, over
 from harness_core.events import Event, HITLDecided, HITLSubmitted, HookRuled, Run, ToolCallEnd
 from harness_core.hitl import Approve, Expired, HITLTask, Reject, edited, fingerprint
 from harness_core.permissions.judge import Judgement, judge, last_look, refusal, says
@@ -43,8 +43,6 @@ class _Standing:
 
 
 def batch_step(trace: Trace, run: Run, policy: Policy, now: float) -> Step:
-    if ending := _ended_by_decision(trace, policy, now):
-        return ending
     if working := at_work(trace):
         return child_step(working, trace, policy, now, _note(working, _last_args(working, working.call.args)))
     open_calls = [c for c in trace.batch if c.end is None]
@@ -63,22 +61,48 @@ def batch_step(trace: Trace, run: Run, policy: Policy, now: float) -> Step:
     return _next_call(standings, trace, policy)
 
 
-def _ended_by_decision(trace: Trace, policy: Policy, now: float) -> Step | None:
-    """A reject that ends the run, or an expiry that halts it. Either stands over whatever the other calls came to."""
+def ended_by_decision(trace: Trace, policy: Policy) -> Step | None:
+    """A reject that ends the run, or an expiry that halts it. Either stands over whatever the other calls came to. What
+    was decided so about a sub-agent's call ends the runs that it works in, too, once it has come to its own end.
+    """
     for state in trace.batch:
         if state.end or not state.submitted or not state.task:
             continue
-        submitted = state.submitted
-        if isinstance(submitted.decision, Expired) and _expiry(policy, state).then == "halt":
-            text = f"Nobody decided about {state.call.name} in time, so the run was halted."
-            return End("stopped", text, "expiry", left_open(trace, "the run was halted", _own(state)))
-        if isinstance(submitted.decision, Reject) and _ends(trace, submitted.decision):
-            if not state.decided:
+        if ending := _ending(state.task, state.submitted, policy, alone=_only_question(trace)):
+            if ending[0].status == "rejected" and not state.decided:
                 return _applied([state])
-            answer = results.rejection(submitted.decision.comment, submitted.by)
-            why = f"{results.who(submitted.by)} rejected another call and ended the run"
-            return End("rejected", answer, ends=left_open(trace, why, _own(state)), quiet=True)
+            return _ended(ending, trace, _own(state))
+    working = at_work(trace)
+    if working and over(working, policy):
+        for one in working.asked:
+            if one.submitted and (ending := _ending(one.task, one.submitted, policy)):
+                return _ended(ending, trace)
     return None
+
+
+def _ending(task: HITLTask, submitted: HITLSubmitted, policy: Policy, *, alone: bool = False) -> tuple[End, str] | None:
+    """The end that this decision brings, and why all that is open is left; None if the run goes on.
+
+    alone: no other call of the batch was put to people. Then a reject ends the run unless the person chose otherwise:
+    the seed's rule.
+    """
+    match submitted.decision:
+        case Expired() if _expiry(policy, task.tool_name).then == "halt":
+            text = f"Nobody decided about {task.tool_name} in time, so the run was halted."
+            return End("stopped", text, "expiry"), "the run was halted"
+        case Reject(comment=comment, end=end) if alone if end is None else end:
+            why = f"{results.who(submitted.by)} rejected another call and ended the run"
+            return End("rejected", results.rejection(comment, submitted.by), quiet=True), why
+    return None
+
+
+def _ended(ending: tuple[End, str], trace: Trace, own: Mapping[str, ToolCallEnd] | None = None) -> End:
+    end, why = ending
+    return replace(end, ends=left_open(trace, why, own))
+
+
+def _only_question(trace: Trace) -> bool:
+    return sum(1 for state in trace.batch if state.tasks) == 1
 
 
 def _own(state: CallState) -> Mapping[str, ToolCallEnd]:
@@ -92,11 +116,6 @@ def _decided_end(state: CallState) -> ToolCallEnd | None:
         return None
     kind = state.task.kind if state.task else "approve"
     return results.decided_end(state.call, state.submitted, kind, _note(state, _last_args(state, state.call.args)))
-
-
-def _ends(trace: Trace, decision: Reject) -> bool:
-    """The seed's rule unless the person chose: a batch of which exactly one call became a task ends the run."""
-    return sum(1 for c in trace.batch if c.tasks) == 1 if decision.end is None else decision.end
 
 
 def _standing(state: CallState, trace: Trace, run: Run, policy: Policy, now: float) -> _Standing:
@@ -214,8 +233,8 @@ def _task(state: CallState, args: Args, reason: str, run: Run, policy: Policy, n
     )
 
 
-def _expiry(policy: Policy, state: CallState) -> Expiry:
-    return policy.expiries.get(state.call.name, Expiry(0.0))
+def _expiry(policy: Policy, tool: str) -> Expiry:
+    return policy.expiries.get(tool, Expiry(0.0))
 
 
 def expired(task: HITLTask, now: float) -> bool:

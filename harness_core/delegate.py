@@ -16,7 +16,9 @@ Every question is decided in the session's journal and nowhere else, so that the
 all; a copy says where its call is. Each of these facts is missing on one side until it is copied, and then it is not:
 a process may die between any two, and whoever goes on sees what is missing.
 
-What ends a run goes down first: the calls of a sub-agent end, then its run, then the call that it worked on.
+What ends a run goes down first: the calls of a sub-agent end, then its run, then the call that it worked on. So it is
+where a person ends it all by deciding on a sub-agent's call: the decision is handed down, the runs end from the inside
+out, and no model is asked on the way.
 """
 
 from __future__ import annotations
@@ -83,17 +85,28 @@ def handed_over(cleared: Cleared, trace: Trace, policy: Policy, rulings: tuple[H
 
 def child_step(state: CallState, trace: Trace, policy: Policy, now: float, note: str = "") -> Step:
     """What to do about the call that a sub-agent works on. note: what tells the model of edited arguments."""
-    child = policy.children.get(state.child, Child(Trace(), Rest(), GONE))
-    problem = child.problem or ("" if child.trace.seq else GONE)
-    if problem:
+    child = _child_of(state, policy)
+    if problem := child.problem:
         return _unseen(state) or _closed(state, results.given_up(state.call, problem), trace, policy, now)
     if copied := _passed_on(state, child.trace):
         return copied
-    if child.trace.status and not child.trace.inbox:
+    if over(state, policy):
         return _closed(state, _result(state, child.trace, note), trace, policy, now)
     if isinstance(child.step, Settle | Rest):
         return child.step
     return Within(state.child, child.step)
+
+
+def over(state: CallState, policy: Policy) -> bool:
+    """Whether the sub-agent that works on this call has come to its end, or cannot go on."""
+    child = _child_of(state, policy)
+    return bool(child.problem) or (bool(child.trace.status) and not child.trace.inbox)
+
+
+def _child_of(state: CallState, policy: Policy) -> Child:
+    """The sub-agent that works on this call, with the problem that its journal is gone where that is so."""
+    child = policy.children.get(state.child, Child(Trace(), Rest()))
+    return child if child.problem or child.trace.seq else replace(child, problem=GONE)
 
 
 def down_first(step: Step, trace: Trace, policy: Policy) -> Step:
@@ -101,8 +114,8 @@ def down_first(step: Step, trace: Trace, policy: Policy) -> Step:
     state = at_work(trace)
     if state is None or not (isinstance(step, End) or (isinstance(step, Close) and step.call == state.call)):
         return step
-    child = policy.children.get(state.child)
-    if child is None or child.problem:
+    child = _child_of(state, policy)
+    if child.problem:
         return _unseen(state) or step
     if run := child.trace.run:
         by = trace.run.stop.by if trace.run and trace.run.stop else ""

@@ -20,7 +20,8 @@ A run moves through its batches.  The model's message opens a batch; each call o
 
 and the batch as a whole does the first of these that applies, because the order is the safety argument:
 
-    1. a person's end (a reject that ends the run, an expiry that halts)     End
+    1. a person's end (a reject that ends the run, an expiry that halts;     End
+       of a sub-agent's call, too, once that agent has ended)
     2. anything unseen                                                       Look
     3. what rules or the clock settle about waiting calls                    Settle
     4. anything held                                                         Suspend      nothing has run yet
@@ -40,7 +41,7 @@ from dataclasses import replace
 from typing import Final
 
 from harness_core import results
-from harness_core.batch import batch_step, left_open
+from harness_core.batch import batch_step, ended_by_decision, left_open
 from harness_core.delegate import at_work, down_first, needs_no_start
 from harness_core.ending import SECONDS, halted, limit_reached, ruled_by_limits
 from harness_core.events import Run
@@ -69,6 +70,8 @@ def _next(trace: Trace, policy: Policy, now: float) -> Step:
     if run.halted:
         return halted(trace, run, run.halted, policy, now)
     limit = limit_reached(run, policy, now)
+    if ending := ended_by_decision(trace, policy):  # before a limit, which would have the model asked once more
+        return ending
     if trace.batch:
         if limit and limit.limit == SECONDS and not trace.pending:
             return halted(trace, run, limit, policy, now, (ruled_by_limits(limit, run),))

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from bot.local import people
-from harness_core.events import ToolCallEnd
+from harness_core.events import RunEnd, ToolCallEnd
 from harness_core.models.practice import PracticeModel
 from harness_core.options import DEFAULT_TOOLS
 from harness_core.testing import RecordingTool, call
@@ -85,6 +85,33 @@ async def test_a_stop_closes_an_agent_s_card(tmp_path: Path) -> None:
 
         assert buttons(await desk.card(ts, showing="Closed")) == []
         await desk.answer(ts, "stopped this run")
+
+
+async def test_a_rejection_that_stops_stops_the_agent_and_its_thread(tmp_path: Path) -> None:
+    worker = [[call("change", n=1), call("change", n=2), call("log", n=3)], "never"]
+    async with desk_of(tmp_path, list(worker)) as desk:
+        ts = await desk.ask("go")
+        first, second = await desk.card(ts, 1), await desk.card(ts, 2)
+
+        await desk.fill(second, "reject", choice="go_on", comment="later")
+        await desk.fill(first, "reject", choice="stop", comment="not today")
+
+        told = await desk.answer(ts, "rejected it, so I stopped here. Reason: not today")
+        assert people.ADA in told
+        assert desk.texts(ts) == [told]
+        assert buttons(await desk.card(ts, 3, showing="Closed")) == []
+        (end,) = await desk.facts(ts, RunEnd)
+        assert (end.status, end.answer) == ("rejected", "not today")
+
+
+async def test_a_typed_rejection_of_an_agents_only_card_ends_the_agent_and_the_thread_goes_on(tmp_path: Path) -> None:
+    async with desk_of(tmp_path, [call("change"), "never"]) as desk:
+        ts = await desk.ask("go")
+        short = value_of(await desk.card(ts), "approve").rpartition("|")[2][:6]
+
+        await desk.say(f"!reject {short} not today", thread=ts)
+
+        assert "not today" in await desk.answer(ts, "It says: The agent worker did not finish")
 
 
 async def test_a_pause_stops_agents_and_their_threads(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from harness_core.events import (
     ToolCallStart,
 )
 from harness_core.handle import HITL
-from harness_core.hitl import HITLDecision
+from harness_core.hitl import Decision, HITLDecision, HITLTask
 from harness_core.permissions.rule import PermissionRule
 from harness_core.react import MAX_TAKEOVERS
 from harness_core.store.leases import EXPIRY
@@ -62,7 +62,12 @@ DEPTHS = {
 
 
 class World:
-    """What outlives a process. Each `live` is a process of its own."""
+    """What outlives a process. Each `live` is a process of its own.
+
+    ends: how every run ends, and the answer of the session's.
+    """
+
+    ends = ("completed", "all done")
 
     def __init__(self, folder: Path, store: Any, clock: FakeClock, script: dict[str, Any]) -> None:
         self.bench, self.store = Bench(folder, store, clock), store
@@ -83,11 +88,13 @@ class World:
                 return end
             prompt = ""
             for task in await HITL.get_pending_tasks(session):
-                unknown = task.kind == "unknown"
-                decision = HITLDecision.happened("it did") if unknown else HITLDecision.approve()
                 with suppress(AlreadyDecided):
-                    await HITL.submit(session, task, decision, by="U2")
+                    await HITL.submit(session, task, self.decision(task), by="U2")
         raise AssertionError("it never came to an end")
+
+    def decision(self, task: HITLTask) -> Decision:
+        """What people say of a call."""
+        return HITLDecision.happened("it did") if task.kind == "unknown" else HITLDecision.approve()
 
     async def die_at(self, at: int, performed: bool) -> bool:
         """Live until the n-th store call kills the process. False if it got to its end before."""
@@ -106,12 +113,17 @@ class World:
         facts = {name: await self.store.read(name) for name in journals}
         runs = Counter(f"{t.spec.name}{r['n']}" for t in self.tools.values() for r in t.runs)
         session = facts["s"]
-        asked = [t.fingerprint for e in session if isinstance(e, HITLPending) for t in e.tasks]
+        tasks = [t for e in session if isinstance(e, HITLPending) for t in e.tasks]
+        asked = [t.fingerprint for t in tasks]
         decided = [e.fingerprint for e in session if isinstance(e, HITLSubmitted)]
 
-        assert (end.status, end.answer) == ("completed", "all done"), where
+        assert end.answer == self.ends[1], where
         assert max(runs.values(), default=0) <= 1, (where, runs)
-        assert sorted(asked) == sorted(decided), where
+        assert set(decided) <= set(asked), where
+        assert len(set(decided)) == len(decided), where
+        closed = {e.call_uuid for e in session if isinstance(e, ToolCallEnd)}
+        undecided = {t.call_uuid for t in tasks if t.fingerprint not in decided}
+        assert undecided <= (closed if self.ends[0] == "rejected" else set()), where
         assert len(set(asked)) == len(asked), where
         assert await self._one_child_per_call(facts), where
         for name, journal in facts.items():
@@ -120,7 +132,7 @@ class World:
             assert ends == Counter(proposed), (where, name)
             assert sum(isinstance(e, Prompted) for e in journal) == 1, (where, name)
             assert len({e.run_id for e in journal if isinstance(e, RunStart)}) == 1, (where, name)
-            assert [e.status for e in journal if isinstance(e, RunEnd)] == ["completed"], (where, name)
+            assert [e.status for e in journal if isinstance(e, RunEnd)] == [self.ends[0]], (where, name)
             below = [e.fingerprint for e in journal if isinstance(e, HITLSubmitted)]
             assert set(below) <= set(decided), (where, name)
         assert all(paired(r) for model in (self.model.main, *self.model.agents.values()) for r in model.requests)
@@ -158,6 +170,38 @@ async def test_a_process_may_die_at_any_store_call(
         await world.check(at)
 
     assert points * stride > 50
+
+
+class Ended(World):
+    """Somebody rejects the second change, and ends it all by that."""
+
+    ends = ("rejected", "not on a Friday")
+
+    def decision(self, task: HITLTask) -> Decision:
+        reject = task.kind != "unknown" and task.args["n"] == 2
+        return HITLDecision.reject("not on a Friday", end=True) if reject else super().decision(task)
+
+
+@pytest.mark.parametrize("performed", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("depth", [*DEPTHS])
+async def test_a_rejection_that_ends_it_all_does_so_wherever_a_process_dies(
+    tmp_path: Path, depth: str, performed: bool
+) -> None:
+    points = 0
+    for at in count(1):
+        clock = FakeClock()
+        world = Ended(tmp_path, MemoryStore(clock=clock, heartbeat=False), clock, DEPTHS[depth])
+        if not await world.die_at(at, performed):
+            await world.store.close()
+            break
+        points += 1
+        await world.check(at)
+
+        assert [r["n"] for r in world.tools["change"].runs] in ([], [4]), at
+        for model in (world.model.main, *world.model.agents.values()):  # nobody was asked about a result of it
+            assert not any("Friday" in m.content for r in model.requests for m in r.messages), at
+
+    assert points > 40
 
 
 async def test_a_sub_agent_that_kills_whoever_takes_it_is_given_up_and_the_session_goes_on(tmp_path: Path) -> None:

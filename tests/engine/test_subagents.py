@@ -320,6 +320,28 @@ async def test_a_rejected_call_ends_the_sub_agent_and_not_the_session(bench: Ben
     assert "worker did not finish: a person rejected a call of its, and said: not on a Friday" in end.answer
 
 
+async def test_a_reject_that_ends_the_run_ends_the_session_s_too_and_asks_no_model(bench: Bench) -> None:
+    script = [[HAND_OVER, call("change", n=9)], "never", "hello again"]
+    model = Cast(script, worker=[[call("change", n=1), call("change", n=2)], "never"])
+    engine = bench.engine(model, [*(table := tools()).values()], agents=[WORKER])
+    session = await engine.session("s")
+    (outer,) = only(await request(engine, "go"), HITLPending).tasks
+    await HITL.approve(session, outer, by="U2")
+    first, _ = only(await request(engine), HITLPending).tasks
+    await HITL.submit(session, first, HITLDecision.reject("not on a Friday", end=True), by="U2")
+
+    events = await request(engine)
+
+    assert names(events) == ["RunStart", "HITLDecided", "RunEnd"]
+    assert (only(events, RunEnd).status, only(events, RunEnd).answer) == ("rejected", "not on a Friday")
+    assert (len(model.main.requests), len(model.of("worker").requests), table["change"].runs) == (1, 1, [])
+    ends = [(e.outcome, e.content) for e in await bench.store.read("s") if isinstance(e, ToolCallEnd)]
+    assert [outcome for outcome, _ in ends] == ["rejected", "not_run", "error", "not_run"]
+    assert "Not run: U2 rejected another call and ended the run." in ends[-1][1]
+    assert (await engine.trace("s")).pending == ()
+    assert only(await request(engine, "hello?"), RunEnd).status == "completed"
+
+
 async def test_the_first_decision_wins(bench: Bench) -> None:
     engine = await asked(bench, [call("change", n=1), "ok"], tools())
     session = await engine.session("s")
