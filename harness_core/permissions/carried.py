@@ -6,7 +6,6 @@ to take their words as data.
 
 from __future__ import annotations
 
-import posixpath
 import re
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
@@ -50,7 +49,7 @@ def carries(pattern: str, command: str) -> str:
     wanted = patterns.words_of(pattern).words
     if not wanted:
         return ""
-    name = posixpath.basename(wanted[0]).casefold()
+    name = wanted[0].rpartition("/")[2].casefold()
     found = _carried(command)
     if "\0" not in name:
         return next((by for by, argv in found.get(name, ()) if patterns.strikes(pattern, argv) != "no"), "")
@@ -79,9 +78,9 @@ def _carried(command: str) -> dict[str, list[tuple[str, Argv]]]:
     every = commands_in(command)
     left = MOST_PLACES
     for argv in (*every.commands, *every.told):
-        by = posixpath.basename(argv[0] or "") if argv else ""
+        by = (argv[0] or "").rpartition("/")[2] if argv else ""
         for inner in _begun(_told(by, argv)) if by else ():
-            found.setdefault(posixpath.basename(inner[0] or "").casefold(), []).append((by, inner))
+            found.setdefault((inner[0] or "").rpartition("/")[2].casefold(), []).append((by, inner))
             left -= 1
             if left <= 0:
                 return found

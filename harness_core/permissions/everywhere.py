@@ -5,13 +5,12 @@ The strict reading stops at the first odd construct; this one never stops. What 
 
 from __future__ import annotations
 
-import posixpath
 import re
 from bisect import bisect
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any, Final
 
 from harness_core.permissions.grammar import parse
@@ -32,6 +31,7 @@ _ARGUMENTS: Final = listed(
 )
 MOST_SUBSTITUTIONS: Final = 20  # in one quoted text
 _EXPANDS: Final = re.compile(r"[$`<>{]")  # without one of these nothing in a word is unknown
+_MEANS_ITSELF: Final = re.compile(r"[^'\"\\$`*?\[<>{]*")
 _ONE_PIECE: Final = listed("word number raw_string")
 _UNKNOWN: Final = listed(
     "expansion simple_expansion command_substitution process_substitution arithmetic_expansion brace_expression "
@@ -61,6 +61,7 @@ _RUNS_KEY: Final = re.compile(
     re.I,
 )
 _FED: Final = re.compile(r"-|/dev/(?:stdin|fd/\d+)|/proc/(?:self|thread-self|\d+)/fd/\d+")  # what a program is fed with
+_LETTERS: Final = re.compile(r"-[A-Za-z]+")
 _CALLS: Final = re.compile(r"(?:system|popen|exec\w*|run|call|spawn\w*|shell)\s*\(?\s*\[?\s*(['\"])(.*?)\1", re.S)
 _EVALUATED: Final = listed("eval trap ssh watch parallel tmux")
 _GIVEN: Final = re.compile(
@@ -230,6 +231,8 @@ class _Search:
     def _word(self, node: Any, kind: str) -> str | None:
         """The word after quote removal; None if a part of it is only known when it runs."""
         text = self._plain(node)
+        if _MEANS_ITSELF.fullmatch(text):
+            return text
         if kind in _ONE_PIECE or not _EXPANDS.search(text):
             return loose(text)
         pending = [node]
@@ -282,7 +285,7 @@ class _Search:
             return
         self.done.add(argv)
         for place, word in enumerate(argv[1:], 1):
-            if not word or len(word) > MOST_CHARACTERS:
+            if not word or ("=" not in word and word[:2] != "--") or len(word) > MOST_CHARACTERS:
                 continue
             option, given, value = word.partition("=")
             if len(option) > _LONGEST_OPTION:
@@ -309,7 +312,7 @@ class _Search:
                 continue
             if "{" in first and "," in first:
                 pending.append(tuple(first.strip("{}").split(",")))
-            pending.extend(self._inner(posixpath.basename(first), current))
+            pending.extend(self._inner(first.rpartition("/")[2], current))
 
     def _inner(self, name: str, argv: Argv) -> list[Argv]:
         """The commands that this one runs; strings that it evaluates are put aside for reading."""
@@ -335,7 +338,8 @@ class _Search:
             self._option_string(argv, ("-c", "--command", "-C", "--call"))
         elif name in ("nix", "nix-shell"):
             self._option_string(argv, ("--run", "--command"))
-            return [argv[at + 1 :] for at, word in enumerate(argv) if word in ("-c", "--command")]
+            places = [at for at, word in enumerate(argv) if word in ("-c", "--command")]
+            return [argv[at + 1 :] for at in places[-MOST_INNER - 2 :]]  # the last are looked at first
         elif name == "env":
             self._option_string(argv, ("-S", "--split-string"))
         elif name in ("sudo", "doas"):
@@ -399,7 +403,7 @@ class _Search:
     def _repeated(self, mark: str, inner: list[Argv]) -> list[Argv]:
         """Commands that are run with words from elsewhere: a shell must not find its program there."""
         for one in inner:
-            name = posixpath.basename(one[0] or "") if one else ""
+            name = (one[0] or "").rpartition("/")[2] if one else ""
             if name in SHELLS and any(word and mark in word for word in one):
                 self._hides("a shell is given a command that is only known when it runs")
             elif one and (one[0] == mark or (len(one) == 1 and runs_another(name))):
@@ -417,12 +421,12 @@ class _Search:
             while words and (words[0] is None or words[0].startswith("-")):
                 words = words[1:]
             words = words[1:] if name == "ssh" else words
-        if any(word is None for word in words):
+        if None in words:
             self._hides(f"{name} is given a command that is only known when it runs")
         if name == "ssh" and not words:
             self._fed()
-        self._add(" ".join(word for word in words if word is not None))
-        for word in words if name != "eval" else ():
+        self._add(" ".join([word for word in words if word is not None]))
+        for word in dict.fromkeys(words) if name != "eval" else ():
             if word:
                 self._add(word)
 
@@ -448,7 +452,7 @@ class _Search:
             key, _, value = word.partition("=")
             if value[:1] == "!" or (argv[place - 1] == "-c" and _RUNS_KEY.search(key)):
                 self._add(value.removeprefix("!"))
-        found: list[Argv] = [("git", *argv[at:]) for at in verbs(argv)[:MOST_INNER]]
+        found: list[Argv] = [("git", *argv[at:]) for at in islice(verbs(argv), MOST_INNER)]
         self.verbs.update(found)
         for option, behind in pairwise(found[0] if found else ()):  # the first holds all that the others do
             if option in ("-x", "--exec") and behind:
@@ -466,15 +470,17 @@ class _Search:
                 self._add(" ".join(word for word in rest if word))
         return [inner for inner in found if inner != argv]
 
-    def _option_string(self, argv: Argv, options: Sequence[str]) -> None:
-        for place, word in [(place, word) for place, word in enumerate(argv) if word and word[0] == "-"]:
-            exact = word in options or (
-                re.fullmatch(r"-[A-Za-z]+", word) and any(word.endswith(o[1:]) for o in options if len(o) == 2)
-            )
-            joined = next((o for o in options if word.startswith(o) and word != o), "")
+    def _option_string(self, argv: Argv, options: tuple[str, ...]) -> None:
+        letters = {option[1] for option in options if len(option) == 2}
+        for place, word in enumerate(argv):
+            if not word or word[0] != "-":
+                continue
+            exact = word in options or (word[-1] in letters and _LETTERS.fullmatch(word))
             if exact and place + 1 < len(argv):
                 self._value(argv[place + 1])
-            if joined:
+            if word.startswith(options) and (
+                joined := next((o for o in options if word.startswith(o) and word != o), "")
+            ):
                 self._value(word[len(joined) :].lstrip("="))
 
     def _value(self, text: str | None) -> None:

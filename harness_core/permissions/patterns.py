@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fnmatch
-import posixpath
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -170,8 +169,8 @@ def strikes(pattern: str, argv: Argv) -> Match:
 def _program(wanted: str, word: str | None) -> Match:
     if word is None:
         return "maybe"
-    name = _expression(wanted if _STAR in wanted else posixpath.basename(wanted), re.I)
-    if name.fullmatch(word) or name.fullmatch(posixpath.basename(word)):
+    name = _expression(wanted if _STAR in wanted else wanted.rpartition("/")[2], re.I)
+    if name.fullmatch(word) or name.fullmatch(word.rpartition("/")[2]):
         return "yes"
     return _by_glob(wanted, word)
 
@@ -206,7 +205,7 @@ def _rest(wanted: Sequence[str], words: Sequence[str | None]) -> Match:
 def _by_glob(wanted: str, word: str) -> Match:
     if not isinstance(word, Glob):
         return "no"
-    return "maybe" if fnmatch.fnmatchcase(wanted.replace(_STAR, "x"), posixpath.basename(word)) else "no"
+    return "maybe" if fnmatch.fnmatchcase(wanted.replace(_STAR, "x"), word.rpartition("/")[2]) else "no"
 
 
 def _least(one: Match, other: Match) -> Match:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import posixpath
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from harness_core.permissions.text import listed
@@ -14,6 +13,8 @@ SHELLS: Final = listed("sh bash dash zsh ksh mksh ash fish csh tcsh rbash busybo
 INTERPRETERS: Final = listed(
     "python pypy perl ruby node nodejs deno bun php lua luajit Rscript tclsh guile irb ghci pwsh osascript"
 )
+
+_VERSION: Final = re.compile(r"[0-9][0-9.]*$")
 
 # How many operands come before the inner command, and which short options take a value. Where an option is not
 # known, both readings are followed: a deny rule must not miss the inner command.
@@ -78,7 +79,7 @@ STATEFUL: Final = listed(
 
 def unnumbered(name: str) -> str:
     """The name of a program without its version: `python3.12` is python."""
-    return re.sub(r"[0-9][0-9.]*$", "", name)
+    return _VERSION.sub("", name)
 
 
 def runs_another(name: str) -> bool:
@@ -86,74 +87,69 @@ def runs_another(name: str) -> bool:
     return name in SHELLS or name in RUNNERS or name in _BEFORE or name in ("eval", "su", "sg", "ssh", "trap")
 
 
-def verbs(argv: Sequence[str | None]) -> list[int]:
+def verbs(argv: Sequence[str | None]) -> Iterator[int]:
     """Where the verb of a program may stand: behind its options, each of which may or may not take a value."""
-    found: list[int] = []
-    pending, seen = [1], set[int]()
+    pending = {1}
     while pending:
-        at = pending.pop()
-        if at >= len(argv) or at in seen:
-            continue
-        seen.add(at)
+        at = min(pending)  # so that whoever wants the first ones need not wait for all of a long command
+        pending.remove(at)
+        if at >= len(argv):
+            return
         word = argv[at]
         if word is not None and word.startswith(("-", "+")) and word != "-":
-            pending.append(at + 1)
+            pending.add(at + 1)
             if "=" not in word and word != "--":
-                pending.append(at + 2)
+                pending.add(at + 2)
         elif word in _GROUPS:
-            pending.append(at + 1)
+            pending.add(at + 1)
         else:
-            found.append(at)
-    return sorted(found)
+            yield at
 
 
 def running(argv: Sequence[str | None]) -> list[int]:
     """The places of verbs that run any program; [] if there is none."""
-    known = RUNNERS.get(posixpath.basename(argv[0] or ""), {})
+    known = RUNNERS.get((argv[0] or "").rpartition("/")[2])
     return [at for at in verbs(argv) if argv[at] in known] if known else []
 
 
 def starts(argv: Sequence[str | None]) -> list[int]:
     """Where the inner command of a wrapper may begin, as places in argv; [] if it is no wrapper."""
-    name = posixpath.basename(argv[0] or "")
+    name = (argv[0] or "").rpartition("/")[2]
     found: set[int] = set()
     if name in _BEFORE:
-        found |= _behind(name, argv, 1, *_BEFORE[name])
+        found.update(_behind(name, argv, 1, *_BEFORE[name]))
     for at in running(argv):
-        found |= _behind(name, argv, at + 1, *RUNNERS[name][argv[at] or ""])
+        found.update(_behind(name, argv, at + 1, *RUNNERS[name][argv[at] or ""]))
     if name == "coproc" and len(argv) > 2:
         found.add(2)
     return sorted(found)
 
 
-def _behind(name: str, argv: Sequence[str | None], first: int, operands: int, valued: str) -> set[int]:
+def _behind(name: str, argv: Sequence[str | None], first: int, operands: int, valued: str) -> Iterator[int]:
     """Where the inner command may begin behind options from `first` on and that many operands."""
-    found: set[int] = set()
-    pending, seen = [(first, operands)], set[tuple[int, int]]()
+    values, assigns = _MOST_VALUES.get(name, 1), name in ("env", "sudo", "doas")
+    pending = {(first, operands)}
     while pending:
-        at, left = pending.pop()
-        if at >= len(argv) or (at, left) in seen:
-            continue
-        seen.add((at, left))
+        at, left = min(pending)
+        pending.remove((at, left))
+        if at >= len(argv):
+            return
         word = argv[at]
         if word == "-":  # `env -` is an option, to others it may be an operand
-            pending.append((at + 1, left))
-            if left:
-                pending.append((at + 1, left - 1))
+            pending |= {(at + 1, left), (at + 1, max(left - 1, 0))}
         elif word is not None and word.startswith(("-", "+")):
             if len(word) == 2 and word[1] in valued and name in _GETOPT:
-                pending.append((at + 2, left))
+                pending.add((at + 2, left))
                 continue
-            pending.append((at + 1, left))
+            pending.add((at + 1, left))
             if _may_take_value(word, valued):
-                pending.extend((at + 1 + values, left) for values in range(1, _MOST_VALUES.get(name, 1) + 1))
-        elif name in ("env", "sudo", "doas") and word is not None and "=" in word:
-            pending.append((at + 1, left))
+                pending.update((at + 1 + value, left) for value in range(1, values + 1))
+        elif assigns and word is not None and "=" in word:
+            pending.add((at + 1, left))
         elif left:
-            pending.append((at + 1, left - 1))
+            pending.add((at + 1, left - 1))
         else:
-            found.add(at)
-    return found
+            yield at
 
 
 def _may_take_value(option: str, valued: str) -> bool:
