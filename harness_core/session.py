@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -30,14 +30,16 @@ from harness_core.events import (
     ToolCallEnd,
     ToolCallStart,
 )
+from harness_core.inbox import Inbox
+from harness_core.open_batch import OpenBatch
 from harness_core.tally import added as added
 from harness_core.tally import notes_of, with_batch, with_ruling, worked
 from harness_core.trace import Asked as Asked
 from harness_core.trace import CallState as CallState
 from harness_core.trace import Trace as Trace
 from harness_core.trace import heard as heard
-from harness_core.trace import told, works_in
-from harness_core.types import Message, RunStatus, Usage, effect, readable
+from harness_core.trace import told
+from harness_core.types import Message, RunStatus, Usage, readable
 
 
 def fold(events: Iterable[Event]) -> Trace:
@@ -46,11 +48,6 @@ def fold(events: Iterable[Event]) -> Trace:
     for event in events:
         folder.add(event)
     return folder.trace()
-
-
-def _as_sent(prompt: Prompted) -> tuple[float, int]:
-    """The order in which people wrote."""
-    return prompt.sent_at, prompt.seq or 0
 
 
 def after(trace: Trace, facts: Iterable[Event]) -> Trace:
@@ -70,19 +67,17 @@ class Folder:
         self._session_id = so_far.session_id
         self._seq = so_far.seq
         self._messages = [*so_far.messages]
-        self._inbox = [*so_far.inbox]
+        self._inbox = Inbox(so_far.inbox, so_far.heard)
         self._run = so_far.run
         self._seen = so_far.run  # the run that was handed out last
         self._said = so_far.messages  # the messages that were handed out last
-        self._batch = {state.call.call_uuid: state for state in so_far.batch}
+        self._batch = OpenBatch(so_far.batch)
         self._rules = {rule.id: rule for rule in so_far.rules}
         self._answer = so_far.answer
         self._usage = so_far.usage
         self._unpriced = so_far.unpriced
         self._goal = so_far.goal
         self._notes = [*so_far.notes]
-        self._heard = so_far.heard
-        self._edits: list[tuple[int, Prompted]] = []  # (the edit, the prompt before it), since hooks were last asked
         self._runs = so_far.runs
         self._at = 0.0  # of the fact before
         self._settled = so_far.settled
@@ -97,16 +92,16 @@ class Folder:
             session_id=self._session_id,
             seq=self._seq,
             messages=self._said,
-            inbox=tuple(self._inbox),
+            inbox=tuple(self._inbox.prompts),
             run=self._run,
-            batch=tuple(self._batch.values()),
+            batch=self._batch.states,
             rules=tuple(self._rules.values()),
             answer=self._answer,
             usage=self._usage,
             goal=self._goal,
             unpriced=self._unpriced,
             notes=tuple(self._notes),
-            heard=self._heard,
+            heard=self._inbox.heard,
             runs=self._runs,
             now=now,
             settled=self._settled,
@@ -117,14 +112,14 @@ class Folder:
         """The sum so far, but for the messages. Only while no batch is open."""
         self._seen = self._run
         return Ledger(
-            tuple(self._inbox),
+            tuple(self._inbox.prompts),
             self._run,
             tuple(self._rules.values()),
             self._answer,
             self._usage,
             self._unpriced,
             tuple(self._notes),
-            self._heard,
+            self._inbox.heard,
             self._runs,
             self._status,
         )
@@ -139,9 +134,9 @@ class Folder:
             case Prompted():
                 self._prompted(event)
             case PromptAmended():
-                self._amended(event)
+                self._inbox.amend(event, self._seq)
             case PromptHeard():
-                self._ruled_on(event)
+                self._inbox.hear(event.prompt, event.text)
             case RunStart():
                 self._run_started(event)
             case ReasonEnd():
@@ -151,18 +146,16 @@ class Folder:
                 self._change(failures=failures, upto=max(self._run.upto, event.upto))
             case HookRuled():
                 self._ruled(event)
-            case Inspected(call_uuid=uuid):
-                self._call(uuid, lambda c: replace(c, inspections={**c.inspections, event.args_digest: event.found}))
-                self._of_child(uuid, lambda one: replace(one, inspected=(*one.inspected, event)))
+            case Inspected():
+                self._batch.inspected(event)
             case HITLPending():
                 self._suspended(event)
             case HITLSubmitted():
-                self._submitted(event)
-            case HITLDecided(call_id=uuid):
-                self._call(uuid, lambda c: replace(c, decided=event))
-                self._of_child(uuid, lambda one: replace(one, decided=event))
-            case ToolCallStart(call=call):
-                self._call(call.call_uuid, lambda c: replace(c, started=event))
+                self._batch.submitted(event)
+            case HITLDecided():
+                self._batch.decided(event)
+            case ToolCallStart():
+                self._batch.started(event)
             case ToolCallEnd():
                 self._ended(event)
             case RuleChanged(change="added", rule=rule):
@@ -187,48 +180,17 @@ class Folder:
         for name, value in changes.items():
             object.__setattr__(self._run, name, value)
 
-    # -- prompts -------------------------------------------------------------------------------------------------------
+    # -- the run -------------------------------------------------------------------------------------------------------
 
     def _prompted(self, event: Prompted) -> None:
-        self._inbox.append(event)
-        self._inbox.sort(key=_as_sent)
+        self._inbox.add(event)
         if self._run:
             self._change(rejected={}, recent=(), refused={}, heard=self._run.steps)
 
-    def _amended(self, event: PromptAmended) -> None:
-        amended = {p.seq: p for p in self._inbox if p.ref == event.ref}
-        self._edits += [(self._seq, p) for p in amended.values()]
-        self._heard = tuple(seq for seq in self._heard if seq not in amended)
-        if event.text is None:
-            self._inbox = [p for p in self._inbox if p.ref != event.ref]
-        else:
-            self._inbox = [replace(p, text=event.text) if p.ref == event.ref else p for p in self._inbox]
-
-    def _ruled_on(self, event: PromptHeard) -> None:
-        self._inbox = [replace(p, text=event.text) if p.seq == event.prompt else p for p in self._inbox]
-        self._heard = (*self._heard, event.prompt)
-        self._edits = [(at, before) for at, before in self._edits if before.seq != event.prompt]
-
-    def _deliver(self, upto: int) -> None:
-        """Take over what a request held that was built from these facts: what was edited or withdrawn while the model
-        had it already is in the history as the model read it.
-        """
-        if not (self._inbox or self._heard or self._edits):
-            return
-        read = {before.seq: before for at, before in reversed(self._edits) if (before.seq or 0) <= upto < at}
-        current = {p.seq: p for p in self._inbox if (p.seq or 0) <= upto}
-        held = sorted((current | read).values(), key=_as_sent)
-        self._forget(upto)
-        if held and self._goal is None:
+    def _read(self, prompts: Sequence[Prompted]) -> None:
+        if prompts and self._goal is None:
             self._goal = len(self._messages)
-        self._messages.extend(heard(p) for p in held)
-
-    def _forget(self, upto: int) -> None:
-        self._inbox = [p for p in self._inbox if (p.seq or 0) > upto]
-        self._heard = tuple(seq for seq in self._heard if seq > upto)
-        self._edits = [(at, before) for at, before in self._edits if (before.seq or 0) > upto]
-
-    # -- the run -------------------------------------------------------------------------------------------------------
+        self._messages.extend(map(heard, prompts))
 
     def _run_started(self, event: RunStart) -> None:
         run = self._run
@@ -250,11 +212,11 @@ class Folder:
             return
         self._messages.extend(map(told, self._notes))
         self._notes = []
-        self._deliver(event.upto)
+        self._read(self._inbox.deliver(event.upto))
         upto = max(self._run.upto, event.upto)
         self._change(steps=self._run.steps + 1, failures=(), last=event, upto=upto, direct="")
         self._spent(event.usage)
-        self._batch, self._settled = {call.call_uuid: CallState(call) for call in event.calls}, ()
+        self._batch, self._settled = OpenBatch(map(CallState, event.calls)), ()
         if not event.calls and event.text.strip():
             self._messages.append(Message("assistant", event.text))
 
@@ -269,101 +231,50 @@ class Folder:
         run = self._run
         if run is None:
             return
-        for state in list(self._batch.values()):  # every call has a result, whatever ended the run
+        for state in self._batch.states:  # every call has a result, whatever ended the run
             if state.end is None:
                 call, unseen = state.call, results.child_left if state.child else results.unknown
                 self._ended(unseen(call) if state.started else results.not_run(call, "the run ended before"))
-        self._leave(max(run.began, run.upto))
+        self._read(self._inbox.leave(max(run.began, run.upto)))
         if event.status == "stopped" and run.stop:
-            self._inbox = [p for p in self._inbox if (p.seq or 0) > (run.stop.seq or 0)]
+            self._inbox.withdraw(run.stop.seq or 0)
         self._answer, self._status = event.answer, event.status
         self._notes = []  # nobody is left to read them
         self._run = None
 
-    def _leave(self, upto: int) -> None:
-        """What this run was asked, it was asked, even if no model ever answered: it must not begin the next run. But
-        what somebody has edited since is a new question, which no model has read and no hook has seen.
-        """
-        edited = {before.seq for at, before in self._edits if at > upto}
-        kept = [p for p in self._inbox if p.seq in edited]
-        self._inbox = [p for p in self._inbox if p.seq not in edited]
-        self._edits = []
-        self._deliver(upto)
-        self._inbox = sorted((*self._inbox, *kept), key=_as_sent)
-
     # -- the batch -----------------------------------------------------------------------------------------------------
 
-    def _call(self, call_uuid: str, change: Callable[[CallState], CallState]) -> None:
-        if call_uuid in self._batch:
-            self._batch[call_uuid] = change(self._batch[call_uuid])
-
-    def _of_child(self, call_uuid: str, change: Callable[[Asked], Asked]) -> None:
-        """Change the newest question about a sub-agent's call, if it is that."""
-        for uuid, state in self._batch.items():
-            places = [n for n, one in enumerate(state.asked) if one.task.call_uuid == call_uuid]
-            if places:
-                asked = [*state.asked]
-                asked[places[-1]] = change(asked[places[-1]])
-                self._batch[uuid] = replace(state, asked=tuple(asked))
-
     def _suspended(self, event: HITLPending) -> None:
-        for task in event.tasks:
-            if task.session:
-                owners = [c.call.call_uuid for c in self._batch.values() if works_in(c, task.session)]
-                for uuid in owners:
-                    self._call(uuid, lambda c, task=task: replace(c, asked=(*c.asked, Asked(task))))  # type: ignore[misc]
-                continue
-            self._call(
-                task.call_uuid,
-                lambda c, task=task: replace(c, tasks=(*c.tasks, task), submitted=None, decided=None),  # type: ignore[misc]
-            )
+        self._batch.suspended(event)
         if self._run and not self._run.suspended:
             self._change(suspended=True, paused_at=event.at)
 
-    def _submitted(self, event: HITLSubmitted) -> None:
-        for uuid, state in self._batch.items():
-            if state.task and state.task.fingerprint == event.fingerprint and state.submitted is None:
-                self._batch[uuid] = replace(state, submitted=event)
-            for one in state.asked:
-                if one.task.fingerprint == event.fingerprint and one.submitted is None:
-                    self._of_child(one.task.call_uuid, lambda one: replace(one, submitted=event))
-
     def _ended(self, event: ToolCallEnd) -> None:
-        self._of_child(event.call_uuid, lambda one: replace(one, end=event))
-        if event.outcome == "rejected":
-            self._rejected(event.call_uuid)
-        if event.call_uuid not in self._batch:
-            return
-        self._call(event.call_uuid, lambda c: replace(c, end=event))
-        self._spent(event.usage, event.unpriced)
-        state = self._batch.get(event.call_uuid)
-        if state and self._run and event.outcome == "ok":
-            self._run = worked(self._run, state.call, event.at)
-        if self._batch and all(c.end for c in self._batch.values()):
-            self._settle()
-
-    def _rejected(self, call_uuid: str) -> None:
-        """What a person rejected is refused again in this run, also where a sub-agent had asked for it."""
-        rejected: dict[str, str] = {}
-        for state in self._batch.values():
-            for one in state.questions:
-                if one.submitted and one.task.call_uuid == call_uuid:
-                    rejected[effect(one.task.tool_name, one.task.args)] = one.submitted.by
-                    if state.call.call_uuid == call_uuid:
-                        rejected[state.call.effect] = one.submitted.by
+        self._batch.ended(event)
+        # What a person rejected is refused again in this run.
+        rejected = self._batch.rejections(event.call_uuid) if event.outcome == "rejected" else {}
         if rejected and self._run:
             self._change(rejected={**self._run.rejected, **rejected})
+        state = self._batch.of(event.call_uuid)
+        if state is None:
+            return
+        self._spent(event.usage, event.unpriced)
+        if self._run and event.outcome == "ok":
+            self._run = worked(self._run, state.call, event.at)
+        if self._batch.settled:
+            self._settle()
 
     def _settle(self) -> None:
         last = self._run.last if self._run else None
-        calls = tuple(c.call for c in self._batch.values())
+        states = self._batch.states
+        calls = tuple(state.call for state in states)
         self._messages.append(Message("assistant", last.text if last else "", calls))
-        for state in self._batch.values():
+        for state in states:
             said = state.end.content if state.end else ""
             self._messages.append(Message("tool", readable(said), call_uuid=state.call.call_uuid))
         if self._run:
-            self._run = with_batch(self._run, self._batch.values())
-        self._batch, self._settled = {}, tuple(self._batch.values())
+            self._run = with_batch(self._run, states)
+        self._batch, self._settled = OpenBatch(), states
 
     # -- the context ---------------------------------------------------------------------------------------------------
 
@@ -371,12 +282,12 @@ class Folder:
         """Begin anew with what it carries, whether or not the facts before were read: both must come to the same."""
         ledger = event.ledger
         self._messages, self._said, self._goal = list(event.messages), event.messages, event.goal
-        self._inbox, self._batch, self._settled = list(ledger.inbox), {}, ()
+        self._inbox = Inbox(ledger.inbox, ledger.heard)  # without edits: no request was built from the facts before
+        self._batch, self._settled = OpenBatch(), ()
         self._rules = {rule.id: rule for rule in ledger.rules}
         self._answer, self._status = ledger.answer, ledger.status
         self._usage, self._unpriced = ledger.usage, ledger.unpriced
-        self._edits = []  # no request was built from the facts before
-        self._notes, self._heard, self._runs = list(ledger.notes), ledger.heard, ledger.runs
+        self._notes, self._runs = list(ledger.notes), ledger.runs
         self._run = ledger.run and replace(
             ledger.run, takeovers=0, compressed=self._seq, futile=0 if event.fits else ledger.run.futile + 1
         )
@@ -388,8 +299,8 @@ class Folder:
         payload = event.payload
         self._notes += notes_of((event,))
         if event.verdict == "Stop" and "prompt" in payload:  # it was blocked: no model is to read it
-            self._inbox = [p for p in self._inbox if p.seq != payload["prompt"]]
+            self._inbox.block(payload["prompt"])
         if event.verdict == "Rewrite" and event.point == "before_tool":
-            self._call(event.call_uuid, lambda c: replace(c, rewritten=payload["args"]))
+            self._batch.rewritten(event.call_uuid, payload["args"])
         if self._run:
-            self._run = with_ruling(self._run, event, self._batch.get(event.call_uuid))
+            self._run = with_ruling(self._run, event, self._batch.of(event.call_uuid))
