@@ -86,7 +86,11 @@ FLOORS: Final = (
     Floor("core: what next", "harness_core.react", pure=True),
     Floor("core: what next before the model is asked", "harness_core.reasoning", pure=True),
     Floor("core: what next at a limit", "harness_core.ending", pure=True),
-    Floor("core: what next in an open batch", "harness_core.batch harness_core.delegate harness_core.steps", pure=True),
+    Floor(
+        "core: what next in an open batch",
+        "harness_core.batch harness_core.standing harness_core.delegate harness_core.steps",
+        pure=True,
+    ),
     Floor(
         "core: the rules we ship, and those in a file",
         "harness_core.interceptors.* harness_core.guards harness_core.policy_file harness_core.agents",

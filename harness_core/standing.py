@@ -1,0 +1,157 @@
+"""Where one call of the open batch stands, on its way to a result.  Pure; react.py has the words for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from harness_core import results
+from harness_core.events import HookRuled, Run, ToolCallEnd
+from harness_core.hitl import Approve, HITLTask, edited, fingerprint
+from harness_core.permissions.judge import Judgement, judge, last_look, refusal, says
+from harness_core.session import CallState, Trace
+from harness_core.steps import Cleared, Policy
+from harness_core.types import Args, same
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where one open call stands. Exactly one of the fields beside `state` and `rulings` is set; none means waiting."""
+
+    state: CallState
+    look: Args | None = None
+    task: HITLTask | None = None
+    cleared: Cleared | None = None
+    end: ToolCallEnd | None = None
+    rulings: tuple[HookRuled, ...] = ()
+
+
+def standing_of(state: CallState, trace: Trace, run: Run, policy: Policy, now: float) -> Standing:
+    """Where an open call stands now. now: seconds since the epoch."""
+    call = state.call
+    tool = policy.gate.tools.get(call.name)
+    if _is_lost(state):
+        return _lost(state, trace, run, policy, now)
+    if state.submitted:
+        return _decided(state, trace, policy)
+    if state.waiting:
+        return Standing(state)
+    if tool is None:
+        return Standing(state, end=results.no_such_tool(call, policy.gate.tools))
+    if problem := call.problem or says(tool.check, call.args, results.UNCHECKED):
+        return Standing(state, end=results.unusable(call, problem))
+    if asking_is_over(trace):
+        verdict = last_look(policy.gate, trace, replace(call, args=state.judged), state.inspection)
+    else:
+        verdict = judge(policy.gate, trace, call, state.inspection)
+    if problem := says(tool.check, verdict.args, results.UNCHECKED):
+        return Standing(state, end=results.unusable(call, problem), rulings=verdict.rulings)
+    found = state.inspection(verdict.args)
+    if tool.inspects and found is None:
+        return Standing(state, look=verdict.args)
+    if found and found.problem:
+        return Standing(state, end=results.unusable(call, found.problem))
+    return _judged(state, verdict, trace, run, policy, now)
+
+
+def asking_is_over(trace: Trace) -> bool:
+    """Whether a call of the batch has started: from then on calls run as they were judged before, or are refused."""
+    return any(c.started for c in trace.batch)
+
+
+def _judged(state: CallState, verdict: Judgement, trace: Trace, run: Run, policy: Policy, now: float) -> Standing:
+    call = state.call
+    if verdict.effect == "deny":
+        return Standing(state, end=results.denied(call, verdict.reason), rulings=verdict.rulings)
+    shown = replace(call, args=verdict.args)
+    rejected = {**policy.rejected, **run.rejected}
+    if shown.effect in rejected:
+        return Standing(state, end=results.rejected_again(call, rejected[shown.effect]), rulings=verdict.rulings)
+    if verdict.effect == "allow":
+        return Standing(state, cleared=Cleared(call, verdict.args, rulings=verdict.rulings))
+    if not policy.can_ask:
+        return Standing(state, end=results.nobody_to_ask(call, verdict.reason), rulings=verdict.rulings)
+    task = _task(state, verdict.args, verdict.reason, run, policy, now)
+    return Standing(state, task=replace(task, may_always=verdict.may_always), rulings=verdict.rulings)
+
+
+def _decided(state: CallState, trace: Trace, policy: Policy) -> Standing:
+    """A decided call never asks again. A stored reject or skip stands; an approval, unless a deny came after it."""
+    call, submitted = state.call, state.submitted
+    assert submitted is not None
+    if end := decided_end(state):
+        return Standing(state, end=end)
+    shown = state.task.args if state.task else call.args
+    args = edited(shown, submitted.decision) if isinstance(submitted.decision, Approve) else last_args(state, shown)
+    if call.name not in policy.gate.tools:
+        return Standing(state, end=results.no_such_tool(call, policy.gate.tools))
+    if denied := refusal(policy.gate, trace, replace(call, args=args), state.inspection):
+        end = results.denied(call, denied.reason)
+        if state.started:  # to be run again, and it may have happened the first time
+            end = results.unknown(call, f"it was started once, and may not be run again: {denied.reason}")
+        return Standing(state, end=end, rulings=denied.rulings)
+    return Standing(state, cleared=Cleared(call, args, note_on(state, args)))
+
+
+def decided_end(state: CallState) -> ToolCallEnd | None:
+    """The result that a decision gives the call without running it, if it does."""
+    if state.submitted is None:
+        return None
+    kind = state.task.kind if state.task else "approve"
+    return results.decided_end(state.call, state.submitted, kind, note_on(state, last_args(state, state.call.args)))
+
+
+def _lost(state: CallState, trace: Trace, run: Run, policy: Policy, now: float) -> Standing:
+    """A repeatable call is repeated; any other is put to a person; where nobody can be asked, the model is told."""
+    if state.waiting:
+        return Standing(state)
+    call = state.call
+    args = last_args(state, call.args)
+    tool = policy.gate.tools.get(call.name)
+    if tool and says(tool.repeatable, args, False):
+        if denied := refusal(policy.gate, trace, replace(call, args=args), state.inspection):
+            return Standing(state, end=results.denied(call, denied.reason), rulings=denied.rulings)
+        return Standing(state, cleared=Cleared(call, args, note_on(state, args)))
+    if not policy.can_ask:
+        return Standing(state, end=results.unknown(call))
+    reason = "it was started, and the process ended before anybody saw what came of it; it may still be running"
+    return Standing(state, task=replace(_task(state, args, reason, run, policy, now), kind="unknown"))
+
+
+def _is_lost(state: CallState) -> bool:
+    """Started, no end, and nobody has decided since: what came of it is not known."""
+    if state.started is None or state.end is not None:
+        return False
+    return state.submitted is None or (state.submitted.seq or 0) < (state.started.seq or 0)
+
+
+def _task(state: CallState, args: Args, reason: str, run: Run, policy: Policy, now: float) -> HITLTask:
+    call = state.call
+    found = state.inspection(args)
+    expiry = policy.expiries.get(call.name)
+    return HITLTask(
+        call_uuid=call.call_uuid,
+        tool_name=call.name,
+        args=args,
+        comment=reason,
+        run_id=run.run_id,
+        fingerprint=fingerprint(run.run_id, call.call_uuid, len(state.tasks), call.name, args),
+        requested_by=run.requested_by,
+        agent=policy.agent,
+        preview=found.preview if found else "",
+        preview_kind=found.preview_kind if found else "text",
+        covers=found.covers if found else (),
+        expires_at=now + expiry.seconds if expiry else None,
+    )
+
+
+def note_on(state: CallState, args: Args) -> str:
+    """What tells the model that a person changed the arguments that it was first asked about; "" if nobody did."""
+    if not state.tasks or state.tasks[0].kind != "approve" or same(state.tasks[0].args, args):
+        return ""
+    by = state.submitted.by if state.submitted and isinstance(state.submitted.decision, Approve) else ""
+    return results.edited_note(by, args)
+
+
+def last_args(state: CallState, shown: Args) -> Args:
+    """The arguments that the tool got, or those that were shown where it has not been started."""
+    return state.started.effective if state.started else shown
