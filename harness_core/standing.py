@@ -49,7 +49,7 @@ def standing_of(state: CallState, trace: Trace, run: Run, policy: Policy, now: f
     if tool.inspects and found is None:
         return Standing(state, look=verdict.args)
     if found and found.problem:
-        return Standing(state, end=results.unusable(call, found.problem))
+        return Standing(state, end=results.unusable(call, found.problem), rulings=verdict.rulings)
     return _judged(state, verdict, trace, run, policy, now)
 
 
@@ -85,11 +85,15 @@ def _decided(state: CallState, trace: Trace, policy: Policy) -> Standing:
     if call.name not in policy.gate.tools:
         return Standing(state, end=results.no_such_tool(call, policy.gate.tools))
     if denied := refusal(policy.gate, trace, replace(call, args=args), state.inspection):
-        end = results.denied(call, denied.reason)
-        if state.started:  # to be run again, and it may have happened the first time
-            end = results.unknown(call, f"it was started once, and may not be run again: {denied.reason}")
-        return Standing(state, end=end, rulings=denied.rulings)
+        return _refused(state, denied)
     return Standing(state, cleared=Cleared(call, args, note_on(state, args)))
+
+
+def _refused(state: CallState, denied: Judgement) -> Standing:
+    end = results.denied(state.call, denied.reason)
+    if state.started:  # to be run again, and it may have happened the first time
+        end = results.unknown(state.call, f"it was started once, and may not be run again: {denied.reason}")
+    return Standing(state, end=end, rulings=denied.rulings)
 
 
 def decided_end(state: CallState) -> ToolCallEnd | None:
@@ -109,7 +113,7 @@ def _lost(state: CallState, trace: Trace, run: Run, policy: Policy, now: float) 
     tool = policy.gate.tools.get(call.name)
     if tool and says(tool.repeatable, args, False):
         if denied := refusal(policy.gate, trace, replace(call, args=args), state.inspection):
-            return Standing(state, end=results.denied(call, denied.reason), rulings=denied.rulings)
+            return _refused(state, denied)
         return Standing(state, cleared=Cleared(call, args, note_on(state, args)))
     if not policy.can_ask:
         return Standing(state, end=results.unknown(call))

@@ -355,6 +355,19 @@ def test_a_deny_that_came_after_the_approval_wins() -> None:
     assert closed(step(*approved, by=policy(hooks=[Guard()]))).content == "Denied: not today"
 
 
+def test_a_call_that_hooks_made_unusable_has_their_ruling_on_record() -> None:
+    class Renamer:
+        def before_tool(self, trace: Any, call: ToolCall) -> Rewrite:
+            return Rewrite({"n": 2}, "the second one")
+
+    seen = Inspected("e1", digest(canonical({"n": 2})), Inspection(problem="no such file"))
+    closing = step(reasoned(E1), seen, by=policy(hooks=[Renamer()]))
+
+    assert closed(closing).content == "no such file"
+    assert isinstance(closing, Close)
+    assert [ruling.reason for ruling in closing.rulings] == ["the second one"]
+
+
 def test_an_ask_rule_that_came_after_the_approval_does_not_reopen_it() -> None:
     approved = [reasoned(W1), pending(W1), *decided(W1, Approve())]
 
@@ -614,7 +627,9 @@ def test_a_deny_does_not_pretend_to_know_what_came_of_a_call() -> None:
     deny = policy(PermissionRule.deny("change"), PermissionRule.deny("look"))
 
     assert isinstance(step(reasoned(W1), ToolCallStart(W1), by=deny), Suspend)
-    assert closed(step(reasoned(L1), ToolCallStart(L1), by=deny)).outcome == "denied"
+    repeatable = closed(step(reasoned(L1), ToolCallStart(L1), by=deny))
+    assert repeatable.outcome == "unknown"
+    assert "started once, and may not be run again: The rule “deny look”" in repeatable.content
 
 
 # -- odd tools and hooks -----------------------------------------------------------------------------------------------
