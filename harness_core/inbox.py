@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import takewhile
 
 from harness_core.events import PromptAmended, Prompted
 
@@ -37,9 +38,12 @@ class Inbox:
         self.heard = (*self.heard, prompt)
         self._edits = [(at, before) for at, before in self._edits if before.seq != prompt]
 
-    def block(self, prompt: int) -> None:
-        """No model is to read this prompt (its seq)."""
-        self.prompts = [p for p in self.prompts if p.seq != prompt]
+    def block(self, prompt: int) -> Sequence[Prompted]:
+        """No model is to read this prompt (its seq). Returns what was said after it."""
+        before = [*takewhile(lambda p: p.seq != prompt, self.prompts)]
+        later = self.prompts[len(before) + 1 :]
+        self.prompts = [*before, *later]
+        return later
 
     def withdraw(self, upto: int) -> None:
         """A stop takes back what was said before it."""

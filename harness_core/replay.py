@@ -80,6 +80,7 @@ class _Replay:
         self.recording = Recording(facts)
         self.denied: set[str] = set()  # calls that this policy would never let run
         self.heard: set[int] = set()  # prompts that hooks were asked about
+        self.later: set[int] = set()  # those about which they are not asked before the next run, one being blocked
 
     # -- fact by fact --------------------------------------------------------------------------------------------------
 
@@ -114,14 +115,18 @@ class _Replay:
             if limit and trace.run and limit.limit == SECONDS and isinstance(fact, HookRuled):
                 yield from self._compared(trace, fact, (ruled_by_limits(limit, trace.run),))
             return
-        trace = replace(trace, heard=(*trace.heard, *self.heard))
+        if trace.run is None:
+            self.later.clear()
+        trace = replace(trace, heard=(*trace.heard, *self.heard, *self.later))
         step = self._next(trace, fact.at, outcome)
         if isinstance(step, Begin | Hear):
             told = [f for f in step.facts if isinstance(f, HookRuled)]
-            self.heard |= _spoken_of(trace, step.facts)
+            self.heard |= {f.prompt for f in step.facts if isinstance(f, PromptHeard)}
+            if any(ruling.verdict == "Stop" for ruling in told):
+                self.later |= {prompt.seq or 0 for prompt in trace.inbox}
             yield from self._compared(trace, fact, told, run_id=fact.run_id)
         if isinstance(step, Hear):
-            step = self._next(replace(trace, heard=(*trace.heard, *self.heard)), fact.at, outcome)
+            step = self._next(replace(trace, heard=(*trace.heard, *self.heard, *self.later)), fact.at, outcome)
         if isinstance(step, Reason | Compress | Close | End):
             yield from self._compared(trace, fact, _on_record(step, outcome))
         if other := _another_course(step, outcome):
@@ -226,14 +231,6 @@ class _Replay:
 
 
 _BY_POLICY: Final = ("completed", "limited", "failed")  # ends of a run that are no person's doing
-
-
-def _spoken_of(trace: Trace, facts: Iterable[Event]) -> set[int]:
-    """The prompts that hooks have ruled on. About which they were silent they are asked again at the next step."""
-    facts = [*facts]
-    if any(isinstance(fact, HookRuled) and fact.verdict == "Stop" for fact in facts):
-        return {prompt.seq or 0 for prompt in trace.inbox}
-    return {fact.prompt for fact in facts if isinstance(fact, PromptHeard)}
 
 
 def _comes_of_a_step(fact: Event) -> bool:

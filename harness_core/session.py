@@ -298,9 +298,15 @@ class Folder:
     def _ruled(self, event: HookRuled) -> None:
         payload = event.payload
         self._notes += notes_of((event,))
-        if event.verdict == "Stop" and "prompt" in payload:  # it was blocked: no model is to read it
-            self._inbox.block(payload["prompt"])
+        if event.verdict == "Stop" and "prompt" in payload:
+            self._blocked(payload["prompt"])
         if event.verdict == "Rewrite" and event.point == "before_tool":
             self._batch.rewritten(event.call_uuid, payload["args"])
         if self._run:
             self._run = with_ruling(self._run, event, self._batch.of(event.call_uuid))
+
+    def _blocked(self, prompt: int) -> None:
+        """No model is to read it. What was said after it no hook has ruled on: the run that ends now was not asked."""
+        later = self._inbox.block(prompt)
+        if self._run and later:
+            self._change(began=min(self._run.began, *((p.seq or 0) - 1 for p in later)))

@@ -145,6 +145,25 @@ async def test_a_prompt_that_a_hook_blocks_reaches_no_model_then_or_later(bench:
     assert [said(asked) for asked in model.requests] == [[("user", "hello")]]
 
 
+async def test_what_was_said_after_a_blocked_prompt_is_ruled_on_and_answered_in_the_next_run(bench: Bench) -> None:
+    def rules(trace: Trace, prompt: Prompted) -> Stop | Rewrite | None:
+        if "forbidden" in prompt.text:
+            return Stop("That is not for here.")
+        return Rewrite(prompt.text.replace("4711", "####")) if "4711" in prompt.text else None
+
+    model = ScriptedModel(then="done")
+    engine = bench.engine(model, interceptors=[at("user_prompt", rules)])
+    for place, text in enumerate(("hello", "forbidden words", "my card is 4711")):
+        bench.clock.advance(1.0)
+        await engine.prompt("s", text, key=f"k{place}", wake=False)
+
+    await request(engine)
+    await engine.idle()
+
+    assert [e.status for e in await bench.store.read("s") if isinstance(e, RunEnd)] == ["stopped", "completed"]
+    assert [said(asked) for asked in model.requests] == [[("user", "hello"), ("user", "my card is ####")]]
+
+
 async def test_an_edit_is_ruled_on_anew_and_what_was_made_of_the_prompt_before_is_forgotten(bench: Bench) -> None:
     gate = asyncio.Event()
     tool, model = look(hold=gate), ScriptedModel([call("look")], "done")

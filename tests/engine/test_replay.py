@@ -148,6 +148,24 @@ async def test_under_the_same_policy_every_verdict_is_the_recorded_one(bench: Be
     assert [(r.seq, r.point, r.hook, r.verdict, r.recorded, r.reason) for r in said if r.differs or r.diverges] == []
 
 
+async def test_what_was_said_after_a_blocked_prompt_is_asked_about_where_it_was(bench: Bench) -> None:
+    class Blocks(Everywhere):
+        def user_prompt(self, trace: Any, prompt: Any) -> Any:
+            return Stop("Not here.") if prompt.text == "bad" else super().user_prompt(trace, prompt)
+
+    bench.clock.auto = True
+    engine = bench.engine(ScriptedModel(then="fine"), interceptors=[Blocks()])
+    for key in ("one", "bad", "two"):
+        await engine.prompt("s", key, key=key, wake=False)
+    await request(engine)
+    await engine.idle()
+
+    said = await replayed(bench, engine)
+
+    assert [r.verdict for r in said if r.point == "user_prompt"] == ["Rewrite", "Stop", "Rewrite"]
+    assert [(r.seq, r.point, r.verdict, r.recorded) for r in said if r.differs or r.diverges] == []
+
+
 async def test_every_point_is_asked_again(bench: Bench) -> None:
     engine = await recorded(bench, [call("look"), call("change", n=9), "done", "more"], [])
 
