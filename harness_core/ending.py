@@ -7,13 +7,18 @@ the same system prompt as ever, and what it calls then is not carried out. The l
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any, Final
 
 from harness_core.batch import left_open
-from harness_core.events import Halt, HookRuled, Run
-from harness_core.session import Trace
+from harness_core.events import Halt, HookRuled, Run, RunEnd
+from harness_core.hooks import run_point
+from harness_core.session import Trace, after
 from harness_core.steps import Close, End, Policy, Reason, Step
+from harness_core.verdicts import Stop
+
+Rulings = tuple[HookRuled, ...]
 
 LAST_SECONDS: Final = 60.0  # of a run's time that are kept for its last message, but never more than this share:
 LAST_SHARE: Final = 0.1
@@ -43,7 +48,7 @@ def ruled_by_limits(halt: Halt, run: Run) -> HookRuled:
     return HookRuled(halt.point, LIMITS, "termination", "Stop", halt.limit, run.steps, "", payload)
 
 
-def halted(trace: Trace, run: Run, halt: Halt, policy: Policy, now: float, rulings: tuple[HookRuled, ...] = ()) -> Step:
+def halted(trace: Trace, run: Run, halt: Halt, policy: Policy, now: float, rulings: Rulings = ()) -> Step:
     """What to do about a run that is to end. rulings: those that say so, where they are not on record yet."""
     if not _has_last_turn(halt) or _last_turn_was(run) or time_left(run, policy, now, last=True) <= 0:
         return _end(trace, halt, rulings)
@@ -52,6 +57,17 @@ def halted(trace: Trace, run: Run, halt: Halt, policy: Policy, now: float, rulin
         call = next(c.call for c in trace.batch if c.end is None)
         return Close(call, ends[0], rulings)
     return Reason(run.steps + 1, len(run.failures) + 1, rulings, halt.limit)
+
+
+def closing(step: End, trace: Trace, hooks: Sequence[Any]) -> tuple[RunEnd, Rulings]:
+    """The end as it is stored, and what hooks rule on it: they cannot put it off, but what one of class safety failed
+    to look at is not taken for well done. trace: at the moment of the end.
+    """
+    end = RunEnd(step.status, step.answer, step.limit, step.withdrawn)
+    ruled = run_point("run_end", hooks, after(trace, (*step.rulings, *step.ends)), end)
+    if isinstance(ruled.verdict, Stop) and end.status == "completed":
+        end = replace(end, status="stopped", answer=ruled.verdict.answer)
+    return end, ruled.rulings
 
 
 def _has_last_turn(halt: Halt) -> bool:

@@ -10,7 +10,7 @@ from harness_core import results
 from harness_core.asking import ask, said, wait_before
 from harness_core.background import Interrupted, interruptibly
 from harness_core.calls import valid_text
-from harness_core.ending import time_left
+from harness_core.ending import closing, time_left
 from harness_core.errors import LeaseLost, ModelError
 from harness_core.events import (
     ContextSize,
@@ -20,7 +20,6 @@ from harness_core.events import (
     ModelFailed,
     PolicyInForce,
     ReasonStart,
-    RunEnd,
     RunStart,
     ToolCallEnd,
     ToolCallStart,
@@ -32,7 +31,7 @@ from harness_core.masking import mask
 from harness_core.parts import Surroundings
 from harness_core.ports import Lease, ModelReply, ModelRequest
 from harness_core.recorder import STREAMED, Recorder
-from harness_core.session import Trace, after
+from harness_core.session import Trace
 from harness_core.shortening import shorten
 from harness_core.steps import (
     Act,
@@ -302,11 +301,9 @@ class Performer:
     # -- the end -------------------------------------------------------------------------------------------------------
 
     async def _end(self, step: End, policy: Policy) -> None:
-        end = RunEnd(step.status, step.answer, step.limit, step.withdrawn)
-        closed = after(self._now(), (*step.rulings, *step.ends))
-        ruled = run_point("run_end", policy.gate.hooks, closed, end)
+        end, rulings = closing(step, self._now(), policy.gate.hooks)
         show = frozenset({"RunEnd"}) if step.quiet else STREAMED
-        facts = (*step.rulings, *ruled.rulings, *step.ends, end)
+        facts = (*step.rulings, *rulings, *step.ends, end)
         await self._recorder.record(facts, guarded=True, show=show)
 
 

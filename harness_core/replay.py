@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from harness_core.ending import LIMITS, SECONDS, limit_reached, ruled_by_limits
+from harness_core.ending import LIMITS, SECONDS, closing, limit_reached, ruled_by_limits
 from harness_core.events import (
     ContextCompressed,
     Event,
@@ -129,6 +129,9 @@ class _Replay:
             step = self._next(replace(trace, heard=(*trace.heard, *self.heard, *self.later)), fact.at, outcome)
         if isinstance(step, Reason | Compress | Close | End):
             yield from self._compared(trace, fact, _on_record(step, outcome))
+        if isinstance(step, End):
+            end, _ = closing(step, trace, self.policy.gate.hooks)
+            step = replace(step, status=end.status, answer=end.answer)
         if other := _another_course(step, outcome):
             verdict, hook, why = other
             yield self._ruling(fact, trace, RUN, hook, verdict, why, recorded=_course(outcome), diverges=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -425,50 +424,6 @@ async def test_a_hook_that_is_never_content_ends_the_run_after_some_rounds_with_
 
 
 # -- faults ------------------------------------------------------------------------------------------------------------
-
-
-def breaks(*about: Any) -> Any:
-    raise RuntimeError("boom")
-
-
-async def test_a_hook_that_fails_is_passed_over_with_a_warning_and_a_record(
-    bench: Bench, caplog: pytest.LogCaptureFixture
-) -> None:
-    model = ScriptedModel([call("look")], "done")
-    points: Sequence[Point] = [p for p in POINTS if p != "before_tool"]
-    hooks = [at(p, breaks, name=f"bad-{p}") for p in points]
-    engine = bench.engine(model, [look()], interceptors=hooks)
-
-    with caplog.at_level(logging.WARNING):
-        assert only(await request(engine, "hi"), RunEnd).status == "completed"
-
-    found = await rulings(bench)
-    assert {r.point for r in found} == set(points)
-    assert {r.verdict for r in found} == {"Failed"}
-    assert all("boom" in r.reason for r in found)
-    for point in points:
-        assert f"bad-{point}" in caplog.text
-
-
-@pytest.mark.parametrize("point", [p for p in POINTS if p not in ("before_tool", "run_end")])
-async def test_a_failing_hook_of_class_safety_stops_the_run(bench: Bench, point: Point) -> None:
-    model = ScriptedModel([call("look")], then="done")
-    engine = bench.engine(model, [look()], interceptors=[at(point, breaks, rule_class="safety")])
-
-    end = only(await request(engine, "hi"), RunEnd)
-
-    assert end.status == "stopped"
-    assert "boom" in end.answer
-
-
-async def test_a_failing_hook_of_class_safety_denies_a_call(bench: Bench) -> None:
-    tool = look()
-    hook = at("before_tool", breaks, rule_class="safety")
-    engine = bench.engine(ScriptedModel([call("look")], "done"), [tool], interceptors=[hook])
-
-    await request(engine, "hi")
-
-    assert tool.runs == []
 
 
 async def test_a_verdict_that_a_point_does_not_accept_is_a_fault_and_not_silently_dropped(bench: Bench) -> None:

@@ -89,6 +89,15 @@ class Joins:
         return Rewrite(prompt.text + "!") if trace.run else None
 
 
+class Afraid:
+    """Cannot look at the end, and watches over safety."""
+
+    name, rule_class = "afraid", "safety"
+
+    def run_end(self, trace: Any, end: Any) -> None:
+        raise RuntimeError("boom")
+
+
 SCENARIOS: dict[str, tuple[list[Any], list[Decision], dict[str, Any]]] = {
     "reads, and is done": ([call("look"), "done", "really"], [], {}),
     "asks, and is approved": ([call("change", n=2), "fine"], [HITLDecision.approve()], {}),
@@ -115,6 +124,7 @@ SCENARIOS: dict[str, tuple[list[Any], list[Decision], dict[str, Any]]] = {
         [*(call("look", n=n) for n in range(8)), too_long, "key", "summary", call("look", n=99), "fine"], [], {},
     ),
     "heard when it has begun": ([away, call("look"), "fine"], [], {"interceptors": [Joins()]}),
+    "nobody looked at the end": (["done"], [], {"interceptors": [Afraid()]}),
     "nobody can be asked": ([call("change", n=4), "fine"], [], {"hitl_enabled": False}),
 }  # fmt: skip
 
