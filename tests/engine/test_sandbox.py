@@ -17,6 +17,7 @@ import pytest
 from harness_core.tools.sandbox import Boundary, Sandbox, boxed
 from harness_core.tools.shell import bash_tool
 from harness_core.types import ToolResult
+from tests.conftest import COMPLETE
 from tests.engine.test_bash_tool import boxes, gone, nap, running, within
 
 needs_a_box = pytest.mark.skipif(not boxes(), reason="bubblewrap is not installed, or does not work here")
@@ -36,7 +37,7 @@ def mounts(argv: Sequence[str]) -> list[str]:
     return [f"{word} {argv[at + kinds[word]]}" for at, word in enumerate(argv) if word in kinds]
 
 
-@pytest.mark.skipif(not os.environ.get("CI"), reason="without CI, tests may skip what is not installed")
+@pytest.mark.skipif(not COMPLETE, reason="tests may skip what is not installed")
 def test_where_nothing_may_be_left_out_bubblewrap_is_installed():
     assert shutil.which("bwrap")
 

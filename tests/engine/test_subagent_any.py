@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import tempfile
 from collections import Counter
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness_core.agents import Agent
-from harness_core.errors import DecisionRefused, ModelError
-from harness_core.events import Event, HITLPending, HITLSubmitted, ReasonEnd, RunEnd, RunStart, ToolCallEnd
-from harness_core.handle import HITL
-from harness_core.permissions.rule import PermissionRule
+from harness_core.errors import ModelError
+from harness_core.events import Event, HITLPending, HITLSubmitted, RunStart, ToolCallEnd
 from harness_core.ports import ProposedCall
 from harness_core.session import fold
 from harness_core.store.memory import MemoryStore
 from harness_core.testing import FakeClock, RecordingTool, call
+from tests.engine.anyone import do_anything, every_run_ended_once, nothing_ran_unallowed, proposed
 from tests.engine.harness import Bench
-from tests.engine.test_any_run import DECISIONS
 from tests.engine.test_resume import paired
 from tests.engine.test_subagents import Cast
 
@@ -42,12 +39,6 @@ def scripts(first: list[ProposedCall]) -> st.SearchStrategy[list[Any]]:
     return st.builds(lambda said, more: [said, *more], begins | begins | REPLIES, st.lists(REPLIES, max_size=2))
 
 
-MOVES = st.sampled_from(
-    ["decide", "decide", "decide", "prompt", "resume", "stop", "restart", "allow", "deny", "undeny"]
-)
-DENY = PermissionRule.deny("change")
-
-
 def tools() -> list[RecordingTool]:
     return [
         RecordingTool("look", read_only=True, repeatable=True),
@@ -58,67 +49,40 @@ def tools() -> list[RecordingTool]:
 
 @settings(max_examples=50, deadline=None)
 @given(st.data())
-def test_whatever_happens_with_sub_agents_the_session_stays_valid(data: st.DataObject) -> None:
+def test_whatever_happens_with_sub_agents_the_session_stays_valid_and_nothing_runs_unallowed(
+    data: st.DataObject,
+) -> None:
     with tempfile.TemporaryDirectory() as folder:
         asyncio.run(_any_session(data, Path(folder)))
 
 
 async def _any_session(data: st.DataObject, folder: Path) -> None:
-    store = MemoryStore()
-    bench = Bench(folder, store, FakeClock(auto=True))
+    bench = Bench(folder, MemoryStore(), FakeClock(auto=True))
     model = Cast(
         data.draw(scripts(HIRES)), boss=data.draw(scripts([*HIRES, *CHANGES])), worker=data.draw(scripts(CHANGES))
     )
     options: dict[str, Any] = {"max_steps": 4, "agents": AGENTS, "stop_loop_interceptor": None}
-    engine = bench.engine(model, tools(), **options)
-    prompts = 0
-    for move in ["prompt", *data.draw(st.lists(MOVES, max_size=8))]:
-        session = await engine.session("s")
-        match move:
-            case "prompt":
-                prompts += 1
-                await _drain(engine, f"prompt {prompts}")
-            case "resume":
-                await _drain(engine)
-            case "stop":
-                await engine.stop(session, by="U9")
-            case "restart":
-                await bench.drop()
-                engine = bench.engine(model, tools(), **options)
-            case "allow":
-                await engine.change_rule(session, PermissionRule.exactly("change", {"n": 1}))
-            case "deny" | "undeny":
-                await engine.change_rule(session, DENY, add=move == "deny")
-            case _:
-                for task in await HITL.get_pending_tasks(session):
-                    with suppress(DecisionRefused):
-                        await HITL.submit(session, task, data.draw(DECISIONS), by="U2")
-        await engine.idle()
-    await engine.stop("s", by="U9")
-    await engine.idle()
-    journals = {name: await store.read(name) for name in await store.sessions()}
+    told: list[Event] = []
+    bench.store.changed(lambda _, facts: told.extend(facts))
+    engine = await do_anything(data, bench, lambda: bench.engine(model, tools(), **options), 8)
+    journals = {name: await bench.store.read(name) for name in await bench.store.sessions()}
     traces = {name: await engine.trace(name) for name in journals}
     await engine.start()
     await engine.idle()
     await bench.drop()
 
     for name, facts in journals.items():
-        proposed = Counter(c.call_uuid for e in facts if isinstance(e, ReasonEnd) for c in e.calls)
-        ends = Counter(e.call_uuid for e in facts if isinstance(e, ToolCallEnd) and e.call_uuid in proposed)
+        calls = Counter(proposed(facts))
+        ends = Counter(e.call_uuid for e in facts if isinstance(e, ToolCallEnd) and e.call_uuid in calls)
         assert (traces[name].run, traces[name].pending) == (None, ()), name
         assert traces[name] == fold(facts)
-        assert ends == proposed, name
-        assert sum(isinstance(e, RunEnd) for e in facts) == len({e.run_id for e in facts if isinstance(e, RunStart)})
+        assert ends == calls, name
+        assert every_run_ended_once(facts), name
         assert name == "s" or len({e.run_id for e in facts if isinstance(e, RunStart)}) <= 1
     assert all(paired(sent) for script in (model.main, *model.agents.values()) for sent in script.requests)
-    assert not await store.unfinished(1e12)
+    assert not await bench.store.unfinished(1e12)
     _one_truth(journals)
-
-
-async def _drain(engine: Any, prompt: str = "") -> None:
-    events = [event async for event in engine.stream(await engine.session("s"), prompt, by="U1")]
-    assert isinstance(events[0], RunStart)
-    assert [type(e) for e in events].count(RunEnd) == 1
+    nothing_ran_unallowed(told)
 
 
 def _one_truth(journals: dict[str, Any]) -> None:

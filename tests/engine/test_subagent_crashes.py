@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -12,9 +11,7 @@ from typing import Any
 import pytest
 
 from harness_core.agents import Agent
-from harness_core.errors import AlreadyDecided, HarnessError
 from harness_core.events import (
-    Event,
     HITLPending,
     HITLSubmitted,
     Prompted,
@@ -24,18 +21,13 @@ from harness_core.events import (
     ToolCallEnd,
     ToolCallStart,
 )
-from harness_core.handle import HITL
 from harness_core.hitl import Decision, HITLDecision, HITLTask
 from harness_core.permissions.rule import PermissionRule
 from harness_core.react import MAX_TAKEOVERS
-from harness_core.store.leases import EXPIRY
-from harness_core.store.memory import MemoryStore
-from harness_core.store.sqlite import SQLiteStore
-from harness_core.testing import FakeClock, RecordingTool, call
-from tests.engine.harness import Bench
+from harness_core.testing import RecordingTool, call
+from tests.engine.mortal import World
 from tests.engine.test_resume import paired
 from tests.engine.test_subagents import Cast
-from tests.store.faulty import Crash, CrashingStore
 
 
 @pytest.fixture(autouse=True)
@@ -61,57 +53,24 @@ DEPTHS = {
 }
 
 
-class World:
-    """What outlives a process. Each `live` is a process of its own.
+class Company(World):
+    """Agents that hand work on, and change things where people allow it.
 
     ends: how every run ends, and the answer of the session's.
     """
 
     ends = ("completed", "all done")
 
-    def __init__(self, folder: Path, store: Any, clock: FakeClock, script: dict[str, Any]) -> None:
-        self.bench, self.store = Bench(folder, store, clock), store
-        self.model = Cast(**script)
-        self.tools = {"log": RecordingTool("log"), "change": RecordingTool("change")}
-
-    async def live(self, store: Any) -> RunEnd:
-        """Work in this process as people would, until the run is over. Raises if the process dies."""
-        tools, rules = [*self.tools.values()], [PermissionRule.allow("log")]
-        engine = self.bench.engine(self.model, tools, store=store, rules=rules, agents=AGENTS)
-        session, prompt = await engine.session("s"), "hi"
-        for _ in range(12):
-            end: Event | None = None
-            async for event in engine.stream(session, prompt, by="U1", key="k"):
-                end = event
-            assert isinstance(end, RunEnd)
-            if end.status != "pending":
-                return end
-            prompt = ""
-            for task in await HITL.get_pending_tasks(session):
-                with suppress(AlreadyDecided):
-                    await HITL.submit(session, task, self.decision(task), by="U2")
-        raise AssertionError("it never came to an end")
-
-    def decision(self, task: HITLTask) -> Decision:
-        """What people say of a call."""
-        return HITLDecision.happened("it did") if task.kind == "unknown" else HITLDecision.approve()
-
-    async def die_at(self, at: int, performed: bool) -> bool:
-        """Live until the n-th store call kills the process. False if it got to its end before."""
-        store = CrashingStore(self.store, at, performed=performed)
-        with suppress(Crash, HarnessError):
-            await self.live(store)
-        await self.bench.drop()
-        self.bench.clock.advance(EXPIRY + 1)
-        self.store = self.store.reopen()
-        return store.crashed
+    def __init__(self, kind: str, folder: Path, script: dict[str, Any]) -> None:
+        tools = [RecordingTool("log"), RecordingTool("change")]
+        super().__init__(kind, folder, Cast(**script), tools, rules=[PermissionRule.allow("log")], agents=AGENTS)
 
     async def check(self, where: Any) -> None:
         """Go on in a fresh process, to the end, and look at what happened."""
-        end = await self.live(self.store)
+        end = await self.live()
         journals = ["s", *await self.store.sessions("s/")]
         facts = {name: await self.store.read(name) for name in journals}
-        runs = Counter(f"{t.spec.name}{r['n']}" for t in self.tools.values() for r in t.runs)
+        runs = self.runs()
         session = facts["s"]
         tasks = [t for e in session if isinstance(e, HITLPending) for t in e.tasks]
         asked = [t.fingerprint for t in tasks]
@@ -158,11 +117,7 @@ async def test_a_process_may_die_at_any_store_call(
 ) -> None:
     points = 0
     for at in count(1 + performed, stride):  # between them, all of them
-        clock, folder = FakeClock(), tmp_path / str(at)
-        folder.mkdir()
-        made = MemoryStore if kind == "memory" else SQLiteStore
-        where = () if kind == "memory" else (folder / "h.db",)
-        world = World(folder, made(*where, clock=clock, heartbeat=False), clock, DEPTHS[depth])  # type: ignore[operator]
+        world = Company(kind, tmp_path / str(at), DEPTHS[depth])
         if not await world.die_at(at, performed):
             await world.store.close()
             break
@@ -172,7 +127,7 @@ async def test_a_process_may_die_at_any_store_call(
     assert points * stride > 50
 
 
-class Ended(World):
+class Ended(Company):
     """Somebody rejects the second change, and ends it all by that."""
 
     ends = ("rejected", "not on a Friday")
@@ -189,8 +144,7 @@ async def test_a_rejection_that_ends_it_all_does_so_wherever_a_process_dies(
 ) -> None:
     points = 0
     for at in count(1):
-        clock = FakeClock()
-        world = Ended(tmp_path, MemoryStore(clock=clock, heartbeat=False), clock, DEPTHS[depth])
+        world = Ended("memory", tmp_path, DEPTHS[depth])
         if not await world.die_at(at, performed):
             await world.store.close()
             break
@@ -205,26 +159,11 @@ async def test_a_rejection_that_ends_it_all_does_so_wherever_a_process_dies(
 
 
 async def test_a_sub_agent_that_kills_whoever_takes_it_is_given_up_and_the_session_goes_on(tmp_path: Path) -> None:
-    clock = FakeClock()
-    world = World(tmp_path, MemoryStore(clock=clock, heartbeat=False), clock, DEPTHS["one deep"])
+    world = Company("memory", tmp_path, DEPTHS["one deep"])
     for _ in range(2 + MAX_TAKEOVERS):
-        store = CrashingStore(world.store)
-        append = store.append
+        await world.die_after(lambda session_id, fact: "/" in session_id and isinstance(fact, RunStart))
 
-        async def fatal(session_id: str, events: Any, **how: Any) -> Any:
-            result = await append(session_id, events, **how)  # noqa: B023
-            if "/" in session_id and isinstance(events[0], RunStart):
-                store.die("after RunStart of the sub-agent")  # noqa: B023
-            return result
-
-        store.append = fatal  # type: ignore[method-assign]
-        with suppress(Crash, HarnessError):
-            await world.live(store)
-        await world.bench.drop()
-        clock.advance(EXPIRY + 1)
-        world.store = world.store.reopen()
-
-    end = await world.live(world.store)
+    end = await world.live()
 
     (journal,) = await world.store.sessions("s/")
     (given_up,) = [e for e in await world.store.read(journal) if isinstance(e, RunEnd)]
