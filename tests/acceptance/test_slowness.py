@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
@@ -41,18 +42,23 @@ def connected(desk: Desk) -> int:
     return sum(entry["kind"] == "connected" for entry in desk.slack.log)
 
 
+async def slowly_rejected(desk: Desk) -> tuple[str, asyncio.Event]:
+    """Ask, and submit the form of a reject while Slack says nothing about who did: the thread, and what lets it."""
+    ts = await desk.ask("change it")
+    await desk.click(await desk.card(ts), "reject")
+    await desk.form()
+    gate = desk.slack.hold("users.info")
+    desk.clock.advance(PLACE_SECONDS)  # what was known of everybody is old
+    assert (await desk.slack.submit(people.ADA, {"choice": "stop"})).ok
+    return ts, gate
+
+
 @pytest.mark.usefixtures("impatient")
 async def test_a_form_is_answered_in_time_and_decides_later(tmp_path: Path) -> None:
     async with Desk(
         tmp_path, ScriptedModel(call("change", a=1)), [RecordingTool("change")], clock=clock_of_today()
     ) as desk:
-        ts = await desk.ask("change it")
-        await desk.click(await desk.card(ts), "reject")
-        await desk.form()
-        gate = desk.slack.hold("users.info")
-        desk.clock.advance(PLACE_SECONDS)  # what was known of everybody is old
-
-        assert (await desk.slack.submit(people.ADA, {"choice": "stop"})).ok
+        ts, gate = await slowly_rejected(desk)
 
         assert "still at it" in reading(desk.slack.views(people.ADA)[-1])
         assert await desk.facts(ts, HITLSubmitted) == []
@@ -65,12 +71,7 @@ async def test_a_form_that_was_answered_in_time_and_came_too_late_says_so_in_pri
     async with Desk(
         tmp_path, ScriptedModel(call("change", a=1)), [RecordingTool("change")], clock=clock_of_today()
     ) as desk:
-        ts = await desk.ask("change it")
-        await desk.click(await desk.card(ts), "reject")
-        await desk.form()
-        gate = desk.slack.hold("users.info")
-        desk.clock.advance(PLACE_SECONDS)
-        assert (await desk.slack.submit(people.ADA, {"choice": "stop"})).ok
+        ts, gate = await slowly_rejected(desk)
 
         await desk.bot.engine.stop(desk.session(ts), by=people.ADA)
         await desk.answer(ts, "stopped this run")

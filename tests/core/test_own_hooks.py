@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_args
 
@@ -43,14 +42,7 @@ def helper(trace, call):
 '''
 
 
-@pytest.fixture(autouse=True)
-def modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.syspath_prepend(tmp_path)
-    before = set(sys.modules)
-    yield
-    for name in set(sys.modules) - before:
-        if name.startswith(("own_", "harness_tools_")):
-            del sys.modules[name]
+pytestmark = pytest.mark.usefixtures("modules")
 
 
 def put(folder: Path, text: str) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import re
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -48,14 +47,7 @@ _list = [greet]
 '''
 
 
-@pytest.fixture(autouse=True)
-def modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.syspath_prepend(tmp_path)
-    before = set(sys.modules)
-    yield
-    for name in set(sys.modules) - before:
-        if name.startswith(("own_", "harness_tools_")):
-            del sys.modules[name]
+pytestmark = pytest.mark.usefixtures("modules")
 
 
 def put(folder: Path, text: str, name: str = "own_tools.py") -> str:

@@ -14,24 +14,13 @@ from pydantic import BaseModel, Field
 
 from harness_core.errors import ConfigError, ToolFailed
 from harness_core.ports import Tool, ToolContext
+from harness_core.testing import FakeClock
 from harness_core.tools import BUILTIN, HITL_MARKER, tool_table
 from harness_core.tools.clip import HeadTail, clip
 from harness_core.tools.spec import RESULT_CHARS, FunctionTool, tool
 from harness_core.types import NO_DEADLINE, NO_OUTPUT, Inspection, ToolResult, canonical
 
-
-class StillClock:
-    def now(self) -> float:
-        return 0.0
-
-    def monotonic(self) -> float:
-        return 0.0
-
-    async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(0)
-
-
-CONTEXT = ToolContext("s", "c", Path("/"), NO_DEADLINE, StillClock())
+CONTEXT = ToolContext("s", "c", Path("/"), NO_DEADLINE, FakeClock(auto=True))
 
 
 class Size(Enum):

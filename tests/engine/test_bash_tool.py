@@ -13,6 +13,7 @@ from uuid import uuid4
 
 import pytest
 
+from harness_core.clock import SystemClock
 from harness_core.ports import ToolContext
 from harness_core.tools.environment import clean_environment
 from harness_core.tools.sandbox import Sandbox
@@ -22,19 +23,8 @@ from harness_core.types import Deadline, ToolResult
 SHORT = 0.2  # seconds, for commands that would never end
 
 
-class RealClock:
-    def now(self) -> float:
-        return time.time()
-
-    def monotonic(self) -> float:
-        return time.monotonic()
-
-    async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(seconds)
-
-
 def within(workspace: Path, seconds: float) -> ToolContext:
-    return ToolContext("s", "c", workspace, Deadline(time.monotonic() + seconds), RealClock())
+    return ToolContext("s", "c", workspace, Deadline(time.monotonic() + seconds), SystemClock())
 
 
 Run = Callable[..., Coroutine[Any, Any, ToolResult]]

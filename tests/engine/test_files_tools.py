@@ -17,22 +17,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness_core.ports import ToolContext
+from harness_core.testing import FakeClock
 from harness_core.tools import confined
 from harness_core.tools.confined import LARGEST_FILE, in_thread
 from harness_core.tools.diff import DIFF_CHARS, unified
 from harness_core.tools.files import LIST_ENTRIES, READ_CHARS, edit, ls, read, write
 from harness_core.types import ABSENT, NO_DEADLINE, Inspection, ToolResult
-
-
-class StillClock:
-    def now(self) -> float:
-        return 0.0
-
-    def monotonic(self) -> float:
-        return 0.0
-
-    async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(0)
 
 
 @pytest.fixture
@@ -46,7 +36,7 @@ def workspace(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def context(workspace: Path) -> ToolContext:
-    return ToolContext("s", "c", workspace, NO_DEADLINE, StillClock())
+    return ToolContext("s", "c", workspace, NO_DEADLINE, FakeClock(auto=True))
 
 
 def real(path: Path) -> str:
@@ -197,7 +187,7 @@ def test_no_path_reads_what_is_outside(tmp_path_factory: pytest.TempPathFactory,
         (root / "key").write_text("outside")
         (root / "ws" / "door").symlink_to("..")
         (root / "ws" / "a" / "out").symlink_to("../../key")
-    context = ToolContext("s", "c", root / "ws", NO_DEADLINE, StillClock())
+    context = ToolContext("s", "c", root / "ws", NO_DEADLINE, FakeClock(auto=True))
 
     result = asyncio.run(read.run({"path": "/".join(parts) or "."}, context))
 

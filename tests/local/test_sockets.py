@@ -201,8 +201,8 @@ async def test_a_click_may_be_acknowledged_by_another_connection(
     assert (await clicking).ok
 
 
-async def test_whoever_waits_learns_that_the_workspace_stopped(clock: Clock) -> None:
-    workspace = LocalWorkspace(clock=clock)
+async def stopped_before_it_was_acknowledged(workspace: LocalWorkspace) -> str | None:
+    """Start, send a command that the app receives and does not acknowledge, and stop: what its sender is told."""
     await workspace.start()
     async with aiohttp.ClientSession() as session:
         socket = await session.ws_connect(f"{workspace.url}/_socket?ticket={workspace.world.hub.ticket()}")
@@ -212,21 +212,15 @@ async def test_whoever_waits_learns_that_the_workspace_stopped(clock: Clock) -> 
         closed = asyncio.create_task(socket.receive())
         await workspace.stop()
         await closed
+    return (await waiting).error
 
-    assert (await waiting).error == "dispatch_failed"
+
+async def test_whoever_waits_learns_that_the_workspace_stopped(clock: Clock) -> None:
+    assert await stopped_before_it_was_acknowledged(LocalWorkspace(clock=clock)) == "dispatch_failed"
 
 
 async def test_a_command_that_nobody_took_before_a_restart_is_not_sent_again(tmp_path: Path, clock: Clock) -> None:
-    workspace = LocalWorkspace(tmp_path / "w.db", clock=clock)
-    await workspace.start()
-    async with aiohttp.ClientSession() as session:
-        socket = await session.ws_connect(f"{workspace.url}/_socket?ticket={workspace.world.hub.ticket()}")
-        await socket.receive_json()
-        waiting = asyncio.create_task(workspace.command(people.BEN, people.GENERAL, "/harness"))
-        await socket.receive_json()
-        closed = asyncio.create_task(socket.receive())
-        await workspace.stop()
-        await asyncio.gather(closed, waiting)
+    await stopped_before_it_was_acknowledged(LocalWorkspace(tmp_path / "w.db", clock=clock))
 
     async with LocalWorkspace(tmp_path / "w.db", clock=clock) as again:
         assert again.world.hub.pending == {}
