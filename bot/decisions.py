@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from bot import approvers, edits, ids, modals, words
 from bot.approvers import Refusal, Who
@@ -35,6 +35,9 @@ from harness_core.permissions.rule import PermissionRule
 
 log = logging.getLogger(__name__)
 
+Decided = TypeVar("Decided", Decide, Edit)
+Told = TypeVar("Told")
+
 
 class Decisions:
     """Takes decisions, and opens the forms that ask for them. Every method returns what to tell the person."""
@@ -52,19 +55,7 @@ class Decisions:
 
     async def decide(self, asked: Decide) -> str:
         """Store a decision and let the session go on. Returns what to tell the person in private, "" if it counts."""
-        try:
-            found = await self._task(
-                asked.session_id, asked.task, asked.origin, asked.block_id, clicked=asked.via == "button"
-            )
-            if isinstance(found, str):
-                return found
-            return await self._submitted(asked, *found)
-        except DecisionRefused as refused:
-            self._presenter.wake(asked.session_id)
-            return _refused(refused)
-        except (StoreError, SlackUnreachable):
-            log.exception("a decision in session %s was not stored", asked.session_id)
-            return words.FAILED
+        return await self._taken(asked, self._submitted, asked.block_id, clicked=asked.via == "button")
 
     async def open_form(self, asked: OpenModal) -> str:
         """Open the form of a button. Returns what to tell the person in private, "" if the form is open."""
@@ -117,16 +108,27 @@ class Decisions:
 
     async def edit(self, asked: Edit) -> str | Mapping[str, str]:
         """Approve with edited arguments. Returns errors by field while the form must stay, or what to tell instead."""
+        return await self._taken(asked, self._edited)
+
+    async def _taken(
+        self,
+        asked: Decided,
+        take: Callable[[Decided, HITLTask, Card], Awaitable[Told]],
+        block_id: str = "",
+        *,
+        clicked: bool = False,
+    ) -> Told | str:
+        """Find the task, and take what was decided about it. What does not count is said in words."""
         try:
-            found = await self._task(asked.session_id, asked.task, asked.origin, "", clicked=False)
+            found = await self._task(asked.session_id, asked.task, asked.origin, block_id, clicked=clicked)
             if isinstance(found, str):
                 return found
-            return await self._edited(asked, *found)
+            return await take(asked, *found)
         except DecisionRefused as refused:
             self._presenter.wake(asked.session_id)
             return _refused(refused)
         except (StoreError, SlackUnreachable):
-            log.exception("an edit in session %s was not stored", asked.session_id)
+            log.exception("a decision in session %s was not stored", asked.session_id)
             return words.FAILED
 
     async def _edited(self, asked: Edit, task: HITLTask, card: Card) -> str | Mapping[str, str]:

@@ -103,29 +103,25 @@ class SlackApi:
 
     async def app_of(self, bot: str) -> str:
         """The id of the app that a bot belongs to; "" if Slack does not say."""
-        try:
-            found = (await self._call("bots.info", bot=bot)).get("bot")
-        except SlackRefused as refused:
-            log.warning("%s", refused)
-            return ""
+        found = (await self._known("bots.info", bot=bot)).get("bot")
         app = found.get("app_id") if isinstance(found, Mapping) else ""
         return app if isinstance(app, str) else ""
 
     async def user(self, user: str) -> object:
         """A person, as Slack describes them; None for one that it does not know."""
-        try:
-            return (await self._call("users.info", user=user)).get("user")
-        except SlackRefused as refused:
-            log.warning("%s", refused)
-            return None
+        return (await self._known("users.info", user=user)).get("user")
 
     async def conversation(self, channel: str) -> object:
         """A channel, as Slack describes it; None for one that it does not know."""
+        return (await self._known("conversations.info", channel=channel)).get("channel")
+
+    async def _known(self, method: str, **which: Any) -> Mapping[str, Any]:
+        """What Slack says about something; nothing about what it does not know."""
         try:
-            return (await self._call("conversations.info", channel=channel)).get("channel")
+            return await self._call(method, **which)
         except SlackRefused as refused:
             log.warning("%s", refused)
-            return None
+            return {}
 
     # -- messages ------------------------------------------------------------------------------------------------------
 
