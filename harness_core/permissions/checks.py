@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Final
 
 from harness_core.permissions.flags import Given, Refused
-from harness_core.permissions.paths import secret
 from harness_core.permissions.text import listed
 from harness_core.permissions.words import Word
 
@@ -92,28 +91,6 @@ def awk(what: Given) -> None:
         raise Refused("this awk program is not a plain one that prints fields")
     if any("=" in operand.text for operand in what.operands[1:]):
         raise Refused("awk takes an operand with = for an assignment")
-
-
-_JQ_BANNED: Final = re.compile(
-    r"\$\s*ENV|\$__|(?<![\w.])(?:env|import|include|modulemeta|get_search_list|input_filename|debug|stderr|halt_error"
-    r"|load|load_str|load_\w+|strenv|envsubst|system|eval|from_file|split_doc)\b|\.\.\s*(?:env|load)|[$]\s*_|@base32d"
-)
-
-
-def jq(what: Given) -> None:
-    """A filter that reads neither the environment nor other files."""
-    filters = what.operands[:1]
-    if not filters or _JQ_BANNED.search(filters[0].text):
-        raise Refused("this filter may read the environment or other files")
-
-
-def yq(what: Given) -> None:
-    """As jq; any operand may be the expression."""
-    if not what.operands or any(_JQ_BANNED.search(operand.text) for operand in what.operands):
-        raise Refused("this expression may read the environment or other files")
-    first = what.operands[0].text
-    if (len(what.operands) == 1 or first.startswith(".env")) and secret(first):
-        raise Refused(f"{first} is read if there is such a file, and may hold secrets")
 
 
 def tar(words: Sequence[Word]) -> Paths:
@@ -239,29 +216,45 @@ _COLUMN: Final = re.compile(
 )
 
 
+def _columns(text: str) -> None:
+    if not all(_COLUMN.fullmatch(column) for column in text.split(",")):
+        raise Refused(f"a column of `{text}` may show environments")
+
+
 def ps(words: Sequence[Word]) -> Paths:
-    """All BSD letters or all dash options; the BSD letter e would show environments."""
+    """All BSD letters or all dash options; the BSD letter e would show environments.
+
+    What ps cannot take as dash options it takes as BSD letters, so nothing may be refused there: with columns of one's
+    own no letters of another format.
+    """
     texts = [word.text for word in words]
     if any(word.glob for word in words):
         raise Refused("a glob may become an option of ps")
-    if texts and re.fullmatch(r"[auxfjlwhT]+", texts[0]):
-        if all(re.fullmatch(r"--sort=[\w,+%-]+|--no-headers?|--forest", text) for text in texts[1:]):
+    if texts and re.fullmatch(r"[auxfjlwhT]+|[axw]+o", texts[0]):
+        rest = texts[1:]
+        if texts[0].endswith("o"):
+            _columns(rest.pop(0) if rest else "")
+        if all(re.fullmatch(r"--sort=[\w,+%-]+|--no-headers?|--forest", text) for text in rest):
             return []
         raise Refused("options of two kinds of ps are mixed")
-    at = 0
+    at, columns, letters = 0, False, ""
     while at < len(texts):
         if texts[at] in ("-o", "-eo", "-p", "-u", "-C", "--ppid") and at + 1 < len(texts):
             if not re.fullmatch(r"[\w%,.=+:-]+", texts[at + 1]):
                 raise Refused("an option of ps is not plain")
-            if texts[at].endswith("o") and not all(_COLUMN.fullmatch(column) for column in texts[at + 1].split(",")):
-                raise Refused(f"a column of `{texts[at + 1]}` may show environments")
+            if texts[at].endswith("o"):
+                _columns(texts[at + 1])
+                columns = True
             at += 2
         elif texts[at] == "-aux" or re.fullmatch(
             r"-[eAfFlLHjyw]+|--sort=[\w,+%-]+|--no-headers?|--forest|--headers?", texts[at]
         ):
+            letters += texts[at] if not texts[at].startswith("--") else ""
             at += 1
         else:
             raise Refused(f"`{texts[at]}` of ps may show environments")
+    if columns and not set(letters) <= set("-eAwLH"):
+        raise Refused("ps takes columns beside another format for BSD letters, which may show environments")
     if "-aux" in texts and len(texts) > 1:
         raise Refused("options of two kinds of ps are mixed")
     return []

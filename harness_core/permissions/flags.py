@@ -13,10 +13,11 @@ from typing import Final, Literal
 from harness_core.permissions.words import Word
 
 Operands = Literal["paths", "text", "pattern", "none"]
-Kind = Literal["plain", "valued", "optional"]
+Kind = Literal["plain", "valued", "optional", "pair"]
 
 _LETTERS: Final = re.compile(r"([A-Za-z0-9.@])(::?)?")
-_KINDS: Final[Mapping[str, Kind]] = {"": "plain", ":": "valued", "::": "optional"}
+_KINDS: Final[Mapping[str, Kind]] = {"": "plain", ":": "valued", "::": "optional", ":2": "pair"}
+_TAKES: Final[Mapping[Kind, int]] = {"valued": 1, "pair": 2}  # words behind a long option
 
 
 class Refused(Exception):
@@ -49,7 +50,8 @@ class Program:
     options: by exact name, with what follows. operands: what the other words are ("pattern": the first is one, unless
     an option of `patterns` is given; the rest are paths). most: operands at most. glob: a file name that looks like an
     option can do no harm. digits: `-5` is an option. names: it shows names and numbers, no contents.
-    path_values: options whose value is a path. check: raises Refused for what the table cannot say.
+    path_values: options whose value is a path. apart: a value is the next word, never the rest of the letters: they are
+    options themselves. check: raises Refused for what the table cannot say.
     verbs: what its first operands may be, longest first, each with its own record; before them only `options`.
     """
 
@@ -61,6 +63,7 @@ class Program:
     names: bool = False
     patterns: frozenset[str] = frozenset()
     path_values: frozenset[str] = frozenset()
+    apart: bool = False
     check: Check | None = None
     verbs: Mapping[str, Program] | None = None
 
@@ -76,17 +79,19 @@ def program(
     names: bool = False,
     patterns: str = "",
     path_values: str = "",
+    apart: bool = False,
     check: Check | None = None,
     verbs: Mapping[str, Program] | None = None,
 ) -> Program:
-    """A record from getopt's notation: letters in `short`, words in `long`; `:` a value follows, `::` perhaps."""
+    """A record from getopt's notation: letters in `short`, words in `long`; `:` a value follows, `::` perhaps, `:2` two
+    (words alone)."""
     options = {f"-{letter}": _KINDS[suffix] for letter, suffix in _LETTERS.findall(short)}
     for name in long.split():
-        bare = name.rstrip(":")
+        bare = name.partition(":")[0]
         options[f"--{bare}"] = _KINDS[name[len(bare) :]]
     return Program(
         options, operands, most, glob, digits, names,
-        frozenset(patterns.split()), frozenset(path_values.split()), check, verbs,
+        frozenset(patterns.split()), frozenset(path_values.split()), apart, check, verbs,
     )  # fmt: skip
 
 
@@ -134,11 +139,12 @@ class _Reader:
         kind = self._kind(option)
         if word.glob and (kind == "plain" or not equals or option in self.what.path_values):
             raise Refused(f"`{word.text}` may become another option of {self.name}")
-        if kind == "plain" and equals:
+        if kind in ("plain", "pair") and equals:
             raise Refused(f"the option {option} of {self.name} takes no value")
-        if kind == "valued" and not equals:
-            self.options.append((option, self._next(option)))
-            self.doubtful.append(self.words[self.at - 1])
+        if kind in _TAKES and not equals:
+            values = [self._next(option) for _ in range(_TAKES[kind])]
+            self.options += [(option, value) for value in values]
+            self.doubtful += values
         else:
             self.options.append((option, Word(value) if equals else None))
 
@@ -154,6 +160,8 @@ class _Reader:
             if kind == "plain":
                 self.options.append((option, None))
                 continue
+            if rest and self.what.apart and not rest.isdecimal():
+                raise Refused(f"what follows {option} in one word may be more options of {self.name}")
             if rest or kind == "optional":
                 self.options.append((option, Word(rest) if rest else None))
             else:
@@ -169,5 +177,7 @@ class _Reader:
         word = self.words[self.at]
         if word.glob:
             raise Refused(f"`{word.text}` may become several words, one of them an option of {self.name}")
+        if self.what.apart and word.text.startswith("-"):
+            raise Refused(f"`{word.text}` may be another option of {self.name}")
         self.at += 1
         return word

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from harness_core.permissions import checks
+from harness_core.permissions import checks, filters
 from harness_core.permissions.cloud import CLOUD
 from harness_core.permissions.flags import Program, program
 from harness_core.permissions.git import GIT
@@ -74,6 +74,7 @@ PROGRAMS: Final[Mapping[str, Program]] = {
         "adfipshugDFrtUcnvCL:P:I:JQNx",
         "dirsfirst filesfirst noreport du prune sort: matchdirs ignore-case gitignore filelimit: inodes device",
         names=True,
+        apart=True,
     ),
     "realpath": program(
         "eLmPqsz", "canonicalize-existing canonicalize-missing logical physical quiet strip no-symlinks zero "
@@ -171,10 +172,10 @@ PROGRAMS: Final[Mapping[str, Program]] = {
     "gawk": program("F:", "", "pattern", check=checks.awk),
     "mawk": program("F:", "", "pattern", check=checks.awk),
     "jq": program("rcnsSeajMCR", "raw-output compact-output null-input slurp sort-keys exit-status ascii-output "
-                  "join-output monochrome-output color-output raw-input tab indent: stream seq", "pattern",
-                  check=checks.jq),
+                  "join-output monochrome-output color-output raw-input tab indent: stream seq arg:2 argjson:2",
+                  "pattern", check=filters.jq),
     "yq": program("rPNCMjeo:p:I:", "prettyPrint no-doc colors no-colors output-format: input-format: indent: "
-                  "unwrapScalar exit-status", "pattern", check=checks.yq),
+                  "unwrapScalar exit-status", "pattern", check=filters.yq),
     # archives
     "unzip": program("lvZ1tqh", "", most=None, check=checks.unzip),
     "zipinfo": program("12smlvhtTz"),
