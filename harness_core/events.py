@@ -420,6 +420,11 @@ class Run:
     policy: str = ""
     direct: str = ""
 
+    @property
+    def read_upto(self) -> int:
+        """The last fact that its newest model request was built from; its beginning, where there was none."""
+        return max(self.began, self.upto)
+
     def elapsed(self, now: float) -> float:
         """Seconds that this run has been worked on until now (seconds since the epoch)."""
         return max(0.0, (self.paused_at if self.suspended else now) - self.began_at - self.paused)
@@ -430,6 +435,7 @@ class Ledger:
     """What a session is, but for its messages. Made by the fold, which begins with it when it does not read the rest.
 
     There is no open batch in it: nothing is compressed while a call has no result. notes, heard, runs: see Trace.
+    edited: the seqs of prompts that were edited since the run last asked the model.
     """
 
     __pydantic_config__: ClassVar[Any] = STRICT
@@ -443,6 +449,7 @@ class Ledger:
     heard: tuple[int, ...] = ()
     runs: int = 0
     status: RunStatus | Literal[""] = ""
+    edited: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import takewhile
+from typing import Self
 
-from harness_core.events import PromptAmended, Prompted
+from harness_core.events import Ledger, PromptAmended, Prompted
 
 
 class Inbox:
@@ -16,6 +17,13 @@ class Inbox:
         self.prompts = [*prompts]
         self.heard = heard
         self._edits: list[tuple[int, Prompted]] = []  # (the edit, the prompt before it), since hooks were last asked
+
+    @classmethod
+    def carried(cls, ledger: Ledger, seq: int) -> Self:
+        """The inbox that a compression (its seq) carries. No model request was built from the facts before it."""
+        inbox = cls(ledger.inbox, ledger.heard)
+        inbox._edits = [(seq, prompt) for prompt in inbox.prompts if prompt.seq in ledger.edited]
+        return inbox
 
     def add(self, prompt: Prompted) -> None:
         """Somebody said something."""
@@ -62,11 +70,15 @@ class Inbox:
         self._edits = [(at, before) for at, before in self._edits if (before.seq or 0) > upto]
         return sorted((current | read).values(), key=_as_sent)
 
+    def edited(self, upto: int) -> frozenset[int]:
+        """The seqs of prompts that were edited after this fact, and that no hook has heard since."""
+        return frozenset(before.seq or 0 for at, before in self._edits if at > upto)
+
     def leave(self, upto: int) -> Sequence[Prompted]:
         """Hand over what a run that is over was asked, even if no model ever answered: it must not begin the next run.
         But what somebody has edited since stays: a new question, which no model has read and no hook has seen.
         """
-        edited = {before.seq for at, before in self._edits if at > upto}
+        edited = self.edited(upto)
         kept = [p for p in self.prompts if p.seq in edited]
         self.prompts = [p for p in self.prompts if p.seq not in edited]
         self._edits = []

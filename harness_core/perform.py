@@ -314,7 +314,7 @@ def _with_all_that_it_holds(trace: Trace, step: Reason) -> Trace:
     if not step.limit or run is None:
         return trace
     # The last message of a run answers what the run was about: whoever spoke since then begins the next one.
-    later = [p.seq or 0 for p in trace.inbox if (p.seq or 0) > max(run.began, run.upto)]
+    later = [p.seq or 0 for p in trace.inbox if (p.seq or 0) > run.read_upto]
     upto = min(later, default=trace.seq + 1) - 1
     return replace(trace, seq=upto, inbox=tuple(p for p in trace.inbox if (p.seq or 0) <= upto))
 

@@ -104,5 +104,5 @@ def needs_start(step: Step, run: Run | None, started: bool) -> bool:
 def _stopped(trace: Trace, run: Run) -> End:
     by = results.who(run.stop.by if run.stop else "")
     last = run.stop.seq or 0 if run.stop else 0
-    withdrawn = tuple(p.ref for p in trace.inbox if max(run.began, run.upto) < (p.seq or 0) < last and p.ref)
+    withdrawn = tuple(p.ref for p in trace.inbox if run.read_upto < (p.seq or 0) < last and p.ref)
     return End("stopped", f"Stopped by {by}.", ends=left_open(trace, f"{by} stopped the run"), withdrawn=withdrawn)

@@ -111,17 +111,19 @@ class Folder:
     def ledger(self) -> Ledger:
         """The sum so far, but for the messages. Only while no batch is open."""
         self._seen = self._run
+        edited = self._inbox.edited(self._run.read_upto) if self._run else ()
         return Ledger(
-            tuple(self._inbox.prompts),
-            self._run,
-            tuple(self._rules.values()),
-            self._answer,
-            self._usage,
-            self._unpriced,
-            tuple(self._notes),
-            self._inbox.heard,
-            self._runs,
-            self._status,
+            inbox=tuple(self._inbox.prompts),
+            run=self._run,
+            rules=tuple(self._rules.values()),
+            answer=self._answer,
+            usage=self._usage,
+            unpriced=self._unpriced,
+            notes=tuple(self._notes),
+            heard=self._inbox.heard,
+            runs=self._runs,
+            status=self._status,
+            edited=tuple(sorted(edited)),
         )
 
     def add(self, event: Event) -> None:
@@ -235,7 +237,7 @@ class Folder:
             if state.end is None:
                 call, unseen = state.call, results.child_left if state.child else results.unknown
                 self._ended(unseen(call) if state.started else results.not_run(call, "the run ended before"))
-        self._read(self._inbox.leave(max(run.began, run.upto)))
+        self._read(self._inbox.leave(run.read_upto))
         if event.status == "stopped" and run.stop:
             self._inbox.withdraw(run.stop.seq or 0)
         self._answer, self._status = event.answer, event.status
@@ -282,7 +284,7 @@ class Folder:
         """Begin anew with what it carries, whether or not the facts before were read: both must come to the same."""
         ledger = event.ledger
         self._messages, self._said, self._goal = list(event.messages), event.messages, event.goal
-        self._inbox = Inbox(ledger.inbox, ledger.heard)  # without edits: no request was built from the facts before
+        self._inbox = Inbox.carried(ledger, self._seq)
         self._batch, self._settled = OpenBatch(), ()
         self._rules = {rule.id: rule for rule in ledger.rules}
         self._answer, self._status = ledger.answer, ledger.status

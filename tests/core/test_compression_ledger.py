@@ -240,6 +240,18 @@ def test_a_compression_that_keeps_every_message_changes_none(facts: tuple[Event,
     assert opened.context == fold(facts).context
 
 
+def test_what_was_edited_before_a_compression_is_a_new_question_after_it() -> None:
+    """Its run ends before the model was asked for the edit; whether or not the context was shortened in between."""
+    facts = history(Prompted("first", "U1", ref="p0"), RunStart("r"), PromptAmended("p0", "amended"), RunEnd("failed"))
+    made = compression_at(facts[:3])
+    assert made is not None
+
+    opened = fold([made, *moved(facts[3:])])
+
+    assert [prompt.text for prompt in opened.inbox] == ["amended"]
+    assert opened.messages == fold(facts).messages == ()
+
+
 @settings(max_examples=100, deadline=None)
 @given(histories(), st.data())
 def test_compressed_again_and_again_it_stays_valid_and_loses_nothing_else(
