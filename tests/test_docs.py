@@ -21,7 +21,8 @@ from harness_core.events import Prompted, RunStart
 from harness_core.guards import GUARDS, OFF, guards_from
 from harness_core.hooks import run_point
 from harness_core.interceptors.function import HANDED
-from harness_core.models.practice import proposal, understand
+from harness_core.models.practice_calls import proposal
+from harness_core.models.practice_wishes import understand
 from harness_core.own_hooks import load_hooks
 from harness_core.policy_file import parse_policy
 from harness_core.session import fold

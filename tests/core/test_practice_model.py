@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from harness_core import results
 from harness_core.hitl import Expired, HITLDecision
-from harness_core.models.practice import LINE, MOST_CALLS, PracticeModel, Wish, answer, understand
+from harness_core.models.practice import LINE, MOST_CALLS, PracticeModel, answer
+from harness_core.models.practice_wishes import Wish, understand
 from harness_core.ports import ChatModel, ModelReply, ModelRequest, ProposedCall, TextDelta, ToolSpec
 from harness_core.testing import call, submitted, tool_call
 from harness_core.types import NO_DEADLINE, Message, canonical
