@@ -12,8 +12,9 @@ from typing import Literal
 from harness_core.permissions import carried, patterns, shell, urls
 from harness_core.permissions.book import Shelf
 from harness_core.permissions.carried import carries, too_many
-from harness_core.permissions.everywhere import Argv, commands_in
+from harness_core.permissions.everywhere import commands_in
 from harness_core.permissions.paths import World, covers, placed
+from harness_core.permissions.patterns import Line
 from harness_core.permissions.rule import PermissionRule
 from harness_core.permissions.spelling import Glob
 from harness_core.permissions.subjects import KINDS, every_path, every_text, same_json
@@ -72,7 +73,7 @@ def _strikes_command(pattern: str, command: str) -> bool:
 @lru_cache(maxsize=128)  # every level of the gate asks it of the same rules and the same command
 def _met(pattern: str, command: str) -> frozenset[patterns.Match]:
     """How a pattern meets what a command runs."""
-    return frozenset(patterns.strikes(pattern, argv) for argv in _run_by(command).of(patterns.denied_program(pattern)))
+    return frozenset(patterns.strikes(pattern, line) for line in _run_by(command).of(patterns.denied_program(pattern)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +82,10 @@ class _Run:
     or not plain, so that any pattern may mean them.
     """
 
-    named: Mapping[str, Sequence[Argv]]
-    unnamed: Sequence[Argv]
+    named: Mapping[str, Sequence[Line]]
+    unnamed: Sequence[Line]
 
-    def of(self, program: str | None) -> Iterator[Argv]:
+    def of(self, program: str | None) -> Iterator[Line]:
         """What may be run of this program; of all programs for None."""
         named = chain.from_iterable(self.named.values()) if program is None else self.named.get(program, ())
         return chain(named, self.unnamed)
@@ -92,14 +93,14 @@ class _Run:
 
 @lru_cache(maxsize=16)  # several rules look at one command
 def _run_by(command: str) -> _Run:
-    named = defaultdict[str, list[Argv]](list)
-    unnamed: list[Argv] = []
+    named = defaultdict[str, list[Line]](list)
+    unnamed: list[Line] = []
     for argv in commands_in(command).commands:
         program = argv[0] if argv else ""
         if program is None or isinstance(program, Glob) or not program.isascii():
-            unnamed.append(argv)
+            unnamed.append(Line(argv))
         elif argv:
-            named[program.rpartition("/")[2].lower()].append(argv)
+            named[program.rpartition("/")[2].lower()].append(Line(argv))
     return _Run(named, unnamed)
 
 

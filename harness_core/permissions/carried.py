@@ -15,6 +15,7 @@ from typing import Final
 from harness_core.permissions import patterns
 from harness_core.permissions.everywhere import Argv, commands_in
 from harness_core.permissions.options import risky
+from harness_core.permissions.patterns import Line
 from harness_core.permissions.programs import OWN, PROGRAMS
 from harness_core.permissions.text import listed
 from harness_core.permissions.wrappers import RUNNERS, SHELLS, running, starts
@@ -52,8 +53,8 @@ def carries(pattern: str, command: str) -> str:
     name = wanted[0].rpartition("/")[2].casefold()
     found = _carried(command)
     if "\0" not in name:
-        return next((by for by, argv in found.get(name, ()) if patterns.strikes(pattern, argv) != "no"), "")
-    return next((by for all_ in found.values() for by, argv in all_ if patterns.strikes(pattern, argv) != "no"), "")
+        return next((by for by, line in found.get(name, ()) if patterns.strikes(pattern, line) != "no"), "")
+    return next((by for all_ in found.values() for by, line in all_ if patterns.strikes(pattern, line) != "no"), "")
 
 
 def programs(command: str) -> AbstractSet[str]:
@@ -72,15 +73,15 @@ def forget() -> None:
 
 
 @lru_cache(maxsize=16)  # several rules look at one command
-def _carried(command: str) -> dict[str, list[tuple[str, Argv]]]:
+def _carried(command: str) -> dict[str, list[tuple[str, Line]]]:
     """What may be run, by the name of its program: who may run it, and the words."""
-    found: dict[str, list[tuple[str, Argv]]] = {}
+    found: dict[str, list[tuple[str, Line]]] = {}
     every = commands_in(command)
     left = MOST_PLACES
     for argv in (*every.commands, *every.told):
         by = (argv[0] or "").rpartition("/")[2] if argv else ""
         for inner in _begun(_told(by, argv)) if by else ():
-            found.setdefault((inner[0] or "").rpartition("/")[2].casefold(), []).append((by, inner))
+            found.setdefault((inner[0] or "").rpartition("/")[2].casefold(), []).append((by, Line(inner)))
             left -= 1
             if left <= 0:
                 return found

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Literal
 
 from harness_core.permissions.everywhere import Argv
@@ -155,15 +156,49 @@ def _expression(wanted: str, flags: int = 0) -> re.Pattern[str]:
 # -- deny and ask ------------------------------------------------------------------------------------------------------
 
 
-def strikes(pattern: str, argv: Argv) -> Match:
+class Line:
+    """A command of which many patterns ask whether it has their words. places: where each word stands; under None
+    those that are only known when it runs.
+    """
+
+    def __init__(self, argv: Argv) -> None:
+        self.argv = argv
+
+    def where(self, wanted: str, first: int) -> Iterator[int]:
+        """The places from the first on at which a word of a pattern may be."""
+        if _STAR in wanted:
+            return iter(range(first, len(self.argv)))
+        return (at for at in (*self.places.get(wanted, ()), *self.places.get(None, ())) if at >= first)
+
+    @cached_property
+    def places(self) -> Mapping[str | None, Sequence[int]]:
+        found = defaultdict[str | None, list[int]](list)
+        for at, word in enumerate(self.argv):
+            found[None if isinstance(word, Glob) else word].append(at)
+        return found
+
+
+def strikes(pattern: str, line: Line) -> Match:
     """Whether a deny or ask pattern matches a command as a prefix; maybe, if a word is only known when it runs."""
-    what = words_of(pattern)
-    if not what.words:
+    wanted, argv = words_of(pattern).words, line.argv
+    if not wanted:
         return "yes"
-    first = _program(what.words[0], argv[0])
-    if first == "no":
+    if len(wanted) > 1 and _STAR not in wanted[1] and (len(argv) < 2 or _differs(wanted[1], argv[1])):
+        return "no"  # which is so for most commands, and quickly seen
+    if None not in line.places and not _literal(pattern) <= line.places.keys():
         return "no"
-    return _least(first, _rest(what.words[1:], argv[1:]))
+    first = _program(wanted[0], argv[0])
+    return "no" if first == "no" else _least(first, _rest(wanted[1:], line))
+
+
+@lru_cache(maxsize=1024)
+def _literal(pattern: str) -> frozenset[str]:
+    """The words of a pattern behind the program that stand for themselves."""
+    return frozenset(word for word in words_of(pattern).words[1:] if _STAR not in word)
+
+
+def _differs(wanted: str, word: str | None) -> bool:
+    return word is not None and word != wanted and not isinstance(word, Glob)
 
 
 def _program(wanted: str, word: str | None) -> Match:
@@ -175,21 +210,22 @@ def _program(wanted: str, word: str | None) -> Match:
     return _by_glob(wanted, word)
 
 
-def _rest(wanted: Sequence[str], words: Sequence[str | None]) -> Match:
+def _rest(wanted: Sequence[str], line: Line) -> Match:
     """A star for a word stands for any number of them here; a word that is not known may be several."""
-    reached: dict[int, Match] = {0: "yes"}
-    hidden = False
+    reached: dict[int, Match] = {1: "yes"}  # the places behind the words that match
+    anywhere = hidden = False
     for word in wanted:
         if word == _STAR:
-            first = min(reached)
-            sure = min((at for at, how in reached.items() if how == "yes"), default=len(words) + 1)
-            reached = {at: "yes" if at >= sure else "maybe" for at in range(first, len(words) + 1)}
+            anywhere = True
             continue
+        if anywhere:
+            sure = min((at for at, how in reached.items() if how == "yes"), default=len(line.argv))
+            reached = {at: "yes" if at >= sure else "maybe" for at in line.where(word, min(reached))}
         following: dict[int, Match] = {}
         for at, how in reached.items():
-            if at >= len(words):
+            if at >= len(line.argv):
                 continue
-            given = words[at]
+            given = line.argv[at]
             if given is None:
                 hidden = True
                 continue
@@ -198,7 +234,7 @@ def _rest(wanted: Sequence[str], words: Sequence[str | None]) -> Match:
                 following[at + 1] = _least(how, one)
         if not following:
             return "maybe" if hidden else "no"
-        reached = following
+        reached, anywhere = following, False
     return "yes" if "yes" in reached.values() else "maybe"
 
 
