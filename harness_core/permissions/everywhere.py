@@ -13,10 +13,20 @@ from functools import lru_cache
 from itertools import islice, pairwise
 from typing import Any, Final
 
+from harness_core.permissions.embedded import COMMAND_OPTIONS, TOLD, embedded, written
 from harness_core.permissions.grammar import parse
-from harness_core.permissions.spelling import Glob, closed, loose
+from harness_core.permissions.spelling import Glob, braced, closed, escapes, loose
 from harness_core.permissions.text import listed
-from harness_core.permissions.wrappers import INTERPRETERS, SHELLS, running, runs_another, starts, unnumbered, verbs
+from harness_core.permissions.verbs import verbs, without_options
+from harness_core.permissions.wrappers import (
+    INTERPRETERS,
+    SHELLS,
+    opens_shell,
+    running,
+    runs_another,
+    starts,
+    unnumbered,
+)
 
 Argv = tuple[str | None, ...]
 
@@ -63,6 +73,13 @@ _RUNS_KEY: Final = re.compile(
 _FED: Final = re.compile(r"-|/dev/(?:stdin|fd/\d+)|/proc/(?:self|thread-self|\d+)/fd/\d+")  # what a program is fed with
 _LETTERS: Final = re.compile(r"-[A-Za-z]+")
 _CALLS: Final = re.compile(r"(?:system|popen|exec\w*|run|call|spawn\w*|shell)\s*\(?\s*\[?\s*(['\"])(.*?)\1", re.S)
+_TIMES: Final = re.compile(r"(?m)^\s*(?:@[a-z]+|(?:[\d*/,A-Za-z-]+[ \t]+){4}[\d*/,A-Za-z-]+)[ \t]+")  # of a crontab
+_LETTERS_C: Final = re.compile(r"-[A-Za-z]*c|--command")
+_TABLE: Final = re.compile(r"-[A-Za-z]*f|--(?:make)?file=")
+_SOURCE: Final = re.compile(r"\d+|:::\+?|::::\+?")  # of arguments for `parallel`, where its command should stand
+_REDIRECTS: Final = ("<", ">", b"<", b">")
+_EXPANDED: Final = re.compile(r"[$`]|[<>]\(")
+_SHELL_VALUE: Final = re.compile(r"[-+][A-Za-z]*[oO][A-Za-z]*|--(?:rcfile|init-file)")  # `-euo pipefail`
 _EVALUATED: Final = listed("eval trap ssh watch parallel tmux")
 _GIVEN: Final = re.compile(
     r"-[A-Za-z]*[ceEmrpV]|--(?:eval|print|command|version|help|run)(?:=.*)?|-[hv]|-[EceRm].+", re.S
@@ -114,16 +131,33 @@ class _Search:
         self.source: str | bytes = b""
         self.strings: list[str] = []  # quoted words, which a shell may be fed with
         self.shell = False  # a shell reads its input
+        self.timed = False  # a table of times does, in which commands stand behind five words
+        self.tells: set[str] = set()  # programs that are told what to do in a language of their own
+        self.written: set[str] = set()  # files
+        self.scripts: set[str] = set()  # files that are run
         self.plain: set[str] = set()  # the texts of commands that were read
 
     def all(self, text: str) -> None:
         self._add(text)
         while self.texts:
             self._text(self.texts.pop())
-            if self.shell and not self.texts:
-                self.shell = False
-                for string in self.strings:
-                    self._add(string)
+            if not self.texts:
+                self._feed()
+        self.told.extend((name, *self.strings) for name in sorted(self.tells) if self.strings)
+
+    def _feed(self) -> None:
+        """What is written out in quotes and here-documents, to those who may run it."""
+        if self.scripts & self.written:
+            self._fed("it runs a file that it writes")
+        if self.shell:
+            self.shell = False
+            for string in self.strings:
+                self._add(string)
+                if self.timed:
+                    self._add(_TIMES.sub("", string))
+        for name in self.tells:
+            for text in embedded(name, self.strings):
+                self._add(text)
 
     def _add(self, text: str) -> None:
         for variant in (text, text.replace("\\\n", "")):
@@ -174,6 +208,10 @@ class _Search:
                 self.strings.append(loose(self._plain(node).removeprefix("<<<").strip()))
             elif kind == "variable_assignment":
                 self._assignment(node)
+            elif kind == "file_redirect":
+                self._redirect(node)
+            elif kind == "expansion" and self._plain(node).endswith("@P}"):
+                self._hides("a text is expanded as a prompt, which runs what is in it")
             children = node.children if kind != "raw_string" else ()
             # A text with a fault was scanned as a whole already.
             if leaves and kind in _LEAVES and not (children and kind in ("string", "expansion")):
@@ -186,6 +224,11 @@ class _Search:
             self._hides("a program is given another name")
         if len(name) <= _LONGEST_OPTION and _RUNS_VALUE.fullmatch(name):
             self._add(loose(value))
+
+    def _redirect(self, node: Any) -> None:
+        target = node.child_by_field_name("destination")
+        if target is not None and ">" in self._plain(node):
+            self.written.add(_file(loose(self._plain(target))))
 
     def _heredoc(self, node: Any) -> None:
         """Its end must be its beginning in the real text too: the parser sees one letter for all that is not ASCII."""
@@ -243,6 +286,16 @@ class _Search:
             pending.extend(inner.children)
         return loose(text)
 
+    def _words(self, node: Any, kind: str) -> list[str | None]:
+        """The words that braces make of one."""
+        text = self._plain(node)
+        if "{" not in text:
+            return [self._word(node, kind)]
+        words = braced(text)
+        if words is None or len(words) == 1:
+            return [self._word(node, kind) if words else None]
+        return [None if _EXPANDED.search(word) else loose(word) for word in words]
+
     # -- one command ---------------------------------------------------------------------------------------------------
 
     def _keyword(self, node: Any) -> None:
@@ -271,6 +324,11 @@ class _Search:
         for child in node.children:
             kind = child.type
             if kind in _ARGUMENTS or kind == "command_name":
+                if kind == "number" and self.source[child.end_byte : child.end_byte + 1] in _REDIRECTS:
+                    continue  # `0<file`: the grammar counts the number to the words
+                if kind == "concatenation" or kind == "command_name":
+                    argv.extend(self._words(child, kind))
+                    continue
                 # bash puts the name of a pipe there
                 argv.append("/dev/fd/63" if kind == "process_substitution" else self._word(child, kind))
                 if kind == "string" and argv[-1] and " " in argv[-1]:
@@ -306,12 +364,13 @@ class _Search:
                 return
             seen.add(current)
             self.commands.append(current)
+            self.commands.extend(without_options(current))
             first = current[0]
             if first is None or isinstance(first, Glob):
                 self._hides("the program's name is only known when it runs")
                 continue
-            if "{" in first and "," in first:
-                pending.append(tuple(first.strip("{}").split(",")))
+            if "/" in first:
+                self.scripts.add(_file(first))
             pending.extend(self._inner(first.rpartition("/")[2], current))
 
     def _inner(self, name: str, argv: Argv) -> list[Argv]:
@@ -321,8 +380,7 @@ class _Search:
         elif name in _EVALUATED:
             self._evaluated(name, argv)
         elif name in (".", "source"):
-            self._hides("a file is run as if it were written here")
-            self.shell = True
+            self._fed("a file is run as if it were written here")
         elif name in ("alias", "hash", "enable"):
             self._hides("a program is given another name")
             for word in argv[1:]:
@@ -334,11 +392,24 @@ class _Search:
             return self._git(argv)
         elif name in ("su", "runuser", "newgrp", "at", "batch"):
             self._login(name, argv)
-        elif name in ("script", "sg", "flock", "npx", "npm", "mapfile", "readarray", "complete", "compgen"):
-            self._option_string(argv, ("-c", "--command", "-C", "--call"))
+        elif name in ("crontab", "make"):
+            self._table(name, argv)
+        elif name in ("echo", "printf"):
+            text = " ".join(word for word in argv[1:] if word)
+            self.strings.extend((text, escapes(text)) if "\\" in text else (text,))
+        elif name == "capsh":
+            return [("bash", *argv[at + 1 :]) for at, word in enumerate(argv) if word in ("--", "==")][:1]
+        elif name.startswith("git-"):
+            return [("git", name[4:], *argv[1:])]
+        elif name in COMMAND_OPTIONS:
+            self._option_string(argv, COMMAND_OPTIONS[name])
+            if name == "script" and not any(_LETTERS_C.match(word or "") for word in argv[1:]):
+                self._fed()
         elif name in ("nix", "nix-shell"):
             self._option_string(argv, ("--run", "--command"))
             places = [at for at, word in enumerate(argv) if word in ("-c", "--command")]
+            for at in places:
+                self._add((argv[at + 1 : at + 2] or ("",))[0] or "")
             return [argv[at + 1 :] for at in places[-MOST_INNER - 2 :]]  # the last are looked at first
         elif name == "env":
             self._option_string(argv, ("-S", "--split-string"))
@@ -346,9 +417,19 @@ class _Search:
             self._elevated(argv)
         else:
             self._programs(name, argv)
+        if name in TOLD:
+            self.tells.add(name)
+        self.written.update(map(_file, written(name, argv[1:])))
+        for text in embedded(name, argv[1:]):
+            self._add(text)
+        if opens_shell(argv):
+            self._fed()
         if name == "command" and len(argv) > 1 and argv[1] and re.fullmatch(r"-p?[vV]+", argv[1]):
             return []  # it only says what the name means
         inner = [argv[start:] for start in starts(argv)[: MOST_INNER + 1]]
+        for first in (one[0] for one in inner):
+            if first and " " in first:
+                self._add(first)
         return self._repeated(_replaced(argv), inner) if name in ("xargs", "gxargs", "parallel") else inner
 
     def _fed(self, why: str = "a shell runs what it is fed with") -> None:
@@ -367,18 +448,38 @@ class _Search:
                 takes = takes or (word[1:2] != "-" and "c" in word[1:])
                 reads = reads or (word[1:2] != "-" and "s" in word[1:])
                 continue
-            if place > 1 and argv[place - 1] in ("-o", "+o", "-O", "+O", "--rcfile", "--init-file"):
+            if place > 1 and _SHELL_VALUE.fullmatch(argv[place - 1] or ""):
                 continue
             if not takes and (reads or (word is not None and _FED.fullmatch(word))):
                 break
             if not takes:
-                return  # a script file
+                self._script(word)
+                return
             if word is None:
                 self._hides("a shell is given a command that is only known when it runs")
             else:
                 self._add(word)
             return
         self._fed()
+
+    def _script(self, word: str | None) -> None:
+        if word is None:
+            self._hides("which script is run is only known when it runs")
+        else:
+            self.scripts.add(_file(word))
+
+    def _table(self, name: str, argv: Argv) -> None:
+        """Programs that read from a file, or from what they are fed with, which commands there are."""
+        words = [word for word in argv[1:] if word not in ("-f", "--file", "--makefile", "-u", "--")]
+        self.scripts.update(_file(word) for word in words if word)
+        files = [_TABLE.sub("", word or "") for word in words]
+        if name == "crontab" and not any(word in ("-l", "-r", "-e") for word in words):
+            self.timed = True
+            if not any(file and not _FED.fullmatch(file) for file in files[-1:]):
+                self._fed("what is to run later is only known from what it is fed with")
+        # The parser loses the dash in `make -f - <<END`.
+        elif any(_FED.fullmatch(file) for file in files) or argv[-1] in ("-f", "--file", "--makefile"):
+            self._fed("what is to run is only known from what it is fed with")
 
     def _login(self, name: str, argv: Argv) -> None:
         """Programs that start a shell, which reads what it is fed with unless it is given a command."""
@@ -425,6 +526,8 @@ class _Search:
             self._hides(f"{name} is given a command that is only known when it runs")
         if name == "ssh" and not words:
             self._fed()
+        if name == "parallel" and all(_SOURCE.fullmatch(argv[at] or "x") for at in starts(argv)):
+            self._fed("its commands are only known from what it is fed with")
         self._add(" ".join([word for word in words if word is not None]))
         for word in dict.fromkeys(words) if name != "eval" else ():
             if word:
@@ -452,6 +555,7 @@ class _Search:
             key, _, value = word.partition("=")
             if value[:1] == "!" or (argv[place - 1] == "-c" and _RUNS_KEY.search(key)):
                 self._add(value.removeprefix("!"))
+                self._add(f"git {value}" if key.casefold().startswith("alias.") else "")
         found: list[Argv] = [("git", *argv[at:]) for at in islice(verbs(argv), MOST_INNER)]
         self.verbs.update(found)
         for option, behind in pairwise(found[0] if found else ()):  # the first holds all that the others do
@@ -462,6 +566,7 @@ class _Search:
             if any(_RUNS_KEY.search(word) for word in words):
                 for word in words:
                     self._add(word.removeprefix("!"))
+                    self._add(f"git {word}")
             if inner[1:3] in (("bisect", "run"), ("submodule", "foreach")):
                 rest = inner[3:]
                 while rest and rest[0] and rest[0][0] == "-":
@@ -478,10 +583,12 @@ class _Search:
             exact = word in options or (word[-1] in letters and _LETTERS.fullmatch(word))
             if exact and place + 1 < len(argv):
                 self._value(argv[place + 1])
-            if word.startswith(options) and (
-                joined := next((o for o in options if word.startswith(o) and word != o), "")
-            ):
-                self._value(word[len(joined) :].lstrip("="))
+            if word[1:2] == "-":
+                option, given, value = word.partition("=")
+                if given and option in options:
+                    self._value(value)
+            elif behind := next((word[at + 1 :] for at, letter in enumerate(word) if letter in letters), ""):
+                self._value(behind.lstrip("="))  # `env -iS'…'`
 
     def _value(self, text: str | None) -> None:
         if text is None:
@@ -494,7 +601,11 @@ class _Search:
         base = unnumbered(name)
         if base in INTERPRETERS:
             self._interpreter(argv)
-        elif base not in ("awk", "gawk", "mawk", "sed", "vim", "less"):
+        elif base in ("awk", "gawk", "mawk"):
+            words = [w for at, w in enumerate(argv[1:]) if w is None or (w[:1] != "-" and argv[at] not in ("-v", "-F"))]
+            if words[:1] == [None]:
+                self._hides("awk is given a program that is only known when it runs")
+        elif base not in ("sed", "vim", "less"):
             return
         for word in argv[1:]:
             for _, inner in _CALLS.findall(word or ""):
@@ -506,6 +617,8 @@ class _Search:
         for place, word in enumerate(argv[1:], 1):
             if word is not None and word != "-" and word.startswith("-"):
                 if _GIVEN.fullmatch(word):
+                    if argv[place + 1 : place + 2] == (None,):
+                        self._hides("an interpreter is given a program that is only known when it runs")
                     return
                 continue
             if place > 1 and argv[place - 1] in ("-W", "-X", "-I", "-Q", "-r", "--require", "--import"):
@@ -513,9 +626,14 @@ class _Search:
             if word == "run" and place == 1:
                 continue
             if word is None or not _FED.fullmatch(word):
-                return  # a file
+                self._script(word)
+                return
             break
         self._hides("an interpreter runs what it is fed with")
+
+
+def _file(path: str) -> str:
+    return path.removeprefix("./")
 
 
 def _replaced(argv: Argv) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import Final
 
 
@@ -20,7 +21,15 @@ _ANSI: Final = re.compile(
 )
 _ESCAPED: Final = re.compile(r"\\([\"\\$`])")  # in double quotes
 _PARENTHESIS: Final = re.compile(r"[()]")
+MOST_BRACED: Final = 64  # words that braces make of one
+_BRACES: Final = re.compile(r"\{[^{}]*(?:,|\.\.)[^{}]*\}")
+_NOT_BRACES: Final = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"|\\.|\$\{[^}]*\}", re.S)
 _NAMED: Final = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "v": "\v"}
+
+
+def escapes(text: str) -> str:
+    """What `printf` and `echo -e` make of a text with escapes."""
+    return _ANSI.sub(_unescaped, text)
 
 
 def loose(text: str) -> str:
@@ -36,6 +45,27 @@ def loose(text: str) -> str:
             out.append(_ANSI.sub(_unescaped, ansi) if ansi else single or escaped or other)
     word = "".join(out)
     return Glob(word) if any(other and other in "*?[" for *_, other in pieces) else word
+
+
+def braced(text: str) -> list[str] | None:
+    """The words that braces make of one, each still with its quotes; None where that is not plain to see."""
+    found, pending = list[str](), [text]
+    while pending:
+        word = pending.pop()
+        plain = _NOT_BRACES.sub(lambda quoted: "\0" * len(quoted[0]), word)
+        group = _BRACES.search(plain)
+        if group is None:
+            found.append(word)
+            continue
+        if ".." in group[0] and "," not in group[0]:
+            return None
+        if len(found) + len(pending) > MOST_BRACED:
+            return None
+        commas = [group.start() + at for at, char in enumerate(group[0]) if char == ","]
+        ends = [group.start(), *commas, group.end() - 1]
+        before, behind = word[: group.start()], word[group.end() :]
+        pending += [before + word[one + 1 : other] + behind for one, other in reversed([*pairwise(ends)])]
+    return found
 
 
 def _unescaped(match: re.Match[str]) -> str:

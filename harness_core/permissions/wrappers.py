@@ -7,11 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from harness_core.permissions.text import listed
+from harness_core.permissions.verbs import verbs
 
 SHELLS: Final = listed("sh bash dash zsh ksh mksh ash fish csh tcsh rbash busybox-sh")
 # By their names without a version; each runs a program that it reads from its input.
 INTERPRETERS: Final = listed(
-    "python pypy perl ruby node nodejs deno bun php lua luajit Rscript tclsh guile irb ghci pwsh osascript"
+    "python pypy perl ruby node nodejs deno bun php lua luajit Rscript tclsh guile irb ghci pwsh osascript expect"
 )
 
 _VERSION: Final = re.compile(r"[0-9][0-9.]*$")
@@ -30,12 +31,24 @@ _BEFORE: Final[Mapping[str, tuple[int, str]]] = {
     "xvfb-run": (0, "efnps"), "dbus-run-session": (0, ""), "catchsegv": (0, ""), "unbuffer": (0, ""), "rlwrap": (0, ""),
     "chronic": (0, ""), "ts": (0, ""), "entr": (0, ""), "caffeinate": (0, "tw"), "arch": (0, ""), "eatmydata": (0, ""),
     "fakeroot": (0, "lsib"), "proot": (0, "rbw"), "torsocks": (0, ""), "proxychains": (0, "f"), "setpriv": (0, ""),
-    "capsh": (0, ""), "runcon": (1, ""), "valgrind": (0, ""), "perf": (1, ""), "gdb": (0, ""), "busybox": (0, ""),
-    "toybox": (0, ""), "coproc": (0, ""), "ssh-agent": (0, "at"), "watch": (0, "n"), "script": (0, "cOIBTmoE"),
+    "capsh": (0, ""), "runcon": (1, ""), "valgrind": (0, ""), "perf": (1, "eoprCIFGcmtjk"), "gdb": (0, ""),
+    "busybox": (0, ""), "toybox": (0, ""),
+    "coproc": (0, ""), "ssh-agent": (0, "at"), "watch": (0, "n"), "script": (0, "cOIBTmoE"),
     "npx": (0, "pc"), "bunx": (0, ""), "uvx": (0, "p"), "gosu": (1, ""), "su-exec": (1, ""), "setuidgid": (1, ""),
     "chpst": (0, "ubUenmdofcrtlL/"), "runuser": (0, "ugGsw"), "screen": (0, "ScsTtehp"), "systemd-cat": (0, "tp"),
     "tini": (0, "pe"), "dumb-init": (0, "r"), "systemd-inhibit": (0, ""), "choom": (0, "np"),
     "ld.so": (0, ""), "ld-linux-x86-64.so.2": (0, ""), "cgexec": (0, "g"), "numactl": (0, "CNml"),
+    "faketime": (1, "f"), "cpulimit": (0, "lpe"), "i386": (0, ""), "x86_64": (0, ""), "sshpass": (0, "pfdP"),
+    "torify": (0, ""), "tsocks": (0, ""), "proxychains4": (0, "f"), "s6-setuidgid": (1, ""),
+    "softlimit": (0, "acdfmnoprst"), "envdir": (1, ""), "dotenv": (0, "fq"), "ifne": (0, ""), "mispipe": (1, ""),
+    "nq": (0, ""), "heaptrack": (0, "o"), "kcov": (1, ""), "daemonize": (0, "acelopuE"), "authbind": (0, ""),
+    "aa-exec": (0, "pn"), "seunshare": (0, "tTZh"), "schroot": (0, "cdus"), "gksudo": (0, "ug"), "gksu": (0, "ug"),
+    "kdesudo": (0, "uc"), "kdesu": (0, "uc"), "logsave": (1, ""), "abduco": (1, "ne"), "dtach": (1, "e"),
+    "flatpak-spawn": (0, ""), "mosh": (1, ""), "lxc-attach": (0, "nsPef"), "watchexec": (0, "ewfidsno"),
+    "reflex": (0, "rRgGdt"), "hyperfine": (0, "wmMrNspcLDnSIu"), "sg": (1, "c"), "wsl": (0, "du"),
+    "pexec": (0, "rRneo"), "start-stop-daemon": (0, "xapucnNrPIs"), "nsjail": (0, ""), "rootlesskit": (0, ""),
+    "taskpolicy": (0, "bdt"), "sem": (0, "j"), "retry": (0, "td"), "cronic": (0, ""), "gtime": (0, "fo"),
+    "with-contenv": (0, ""), "winpty": (0, ""), "xterm": (0, ""),
     # Words of the shell's grammar, where the parser took them for programs.
     "!": (0, ""), "if": (0, ""), "then": (0, ""), "else": (0, ""), "elif": (0, ""), "while": (0, ""), "until": (0, ""),
     "do": (0, ""), "{": (0, ""), "(": (0, ""),
@@ -58,14 +71,26 @@ RUNNERS: Final[Mapping[str, Mapping[str, tuple[int, str]]]] = {
     "docker": _CONTAINER, "podman": _CONTAINER, "nerdctl": _CONTAINER, "docker-compose": _CONTAINER,
     "podman-compose": _CONTAINER, "lxc": {"exec": (1, "")}, "incus": {"exec": (1, "")},
     "kubectl": {"exec": (1, "cnf"), "run": (1, "n"), "debug": (1, "cn")}, "oc": {"exec": (1, "cnf"), "rsh": (1, "c")},
+    "guix": {"shell": (0, ""), "environment": (0, "")}, "fnm": {"exec": (0, "")}, "nvm": {"exec": (1, "")},
+    "crictl": {"exec": (1, "")}, "machinectl": {"shell": (1, "")}, "multipass": {"exec": (1, "d")},
+    "limactl": {"shell": (1, "")}, "toolbox": {"run": (0, "cdr")}, "distrobox": {"enter": (1, "n")},
+    "heroku": {"run": (0, "ars")}, "railway": {"run": (0, "se")}, "chamber": {"exec": (1, "")},
+    "sops": {"exec-env": (1, ""), "exec-file": (1, "")}, "teller": {"run": (0, "")}, "infisical": {"run": (0, "")},
+    "ddev": {"exec": (0, "sd")}, "zellij": {"run": (0, "ndhwxy")}, "rr": {"record": (0, "")},
+    "dotenv": {"run": (0, "")},
     "doppler": {"run": (0, "pc")}, "op": {"run": (0, "")}, "aws-vault": {"exec": (1, "")},
     "tmux": dict.fromkeys(
         ("new", "new-session", "neww", "new-window", "splitw", "split-window", "respawnp", "respawn-pane", "respawnw",
          "respawn-window", "run", "run-shell", "if", "if-shell", "pipe-pane", "pipep", "popup", "display-popup",
          "send", "send-keys"), _PANE),
 }  # fmt: skip
-# Words before such a verb, which only say what kind of thing it is about.
-_GROUPS: Final = listed("compose container tool")
+# Where without a command a shell is started, which runs what it is fed with.
+_OPEN_SHELL: Final = listed("chroot unshare nsenter fakeroot proot firejail schroot nix-shell lxc-attach")
+_OPEN_SHELL_VERBS: Final[Mapping[str, frozenset[str]]] = {
+    "oc": listed("rsh"), "distrobox": listed("enter"), "toolbox": listed("enter"), "poetry": listed("shell"),
+    "pipenv": listed("shell"), "machinectl": listed("shell"), "multipass": listed("shell"), "limactl": listed("shell"),
+    "guix": listed("shell"), "nix": listed("shell develop"), "vagrant": listed("ssh"), "adb": listed("shell"),
+}  # fmt: skip
 # Where an option that takes a value always does, and never in another way.
 _GETOPT: Final = listed("sudo doas env timeout gtimeout nice runuser docker podman nerdctl kubectl oc conda mamba")
 _MOST_VALUES: Final[Mapping[str, int]] = {"bwrap": 2}  # of one long option; others take one
@@ -87,25 +112,6 @@ def runs_another(name: str) -> bool:
     return name in SHELLS or name in RUNNERS or name in _BEFORE or name in ("eval", "su", "sg", "ssh", "trap")
 
 
-def verbs(argv: Sequence[str | None]) -> Iterator[int]:
-    """Where the verb of a program may stand: behind its options, each of which may or may not take a value."""
-    pending = {1}
-    while pending:
-        at = min(pending)  # so that whoever wants the first ones need not wait for all of a long command
-        pending.remove(at)
-        if at >= len(argv):
-            return
-        word = argv[at]
-        if word is not None and word.startswith(("-", "+")) and word != "-":
-            pending.add(at + 1)
-            if "=" not in word and word != "--":
-                pending.add(at + 2)
-        elif word in _GROUPS:
-            pending.add(at + 1)
-        else:
-            yield at
-
-
 def running(argv: Sequence[str | None]) -> list[int]:
     """The places of verbs that run any program; [] if there is none."""
     known = RUNNERS.get((argv[0] or "").rpartition("/")[2])
@@ -123,6 +129,16 @@ def starts(argv: Sequence[str | None]) -> list[int]:
     if name == "coproc" and len(argv) > 2:
         found.add(2)
     return sorted(found)
+
+
+def opens_shell(argv: Sequence[str | None]) -> bool:
+    """Whether a program starts a shell that runs what it is fed with, since it is given no command."""
+    name = (argv[0] or "").rpartition("/")[2]
+    if name in _OPEN_SHELL:
+        return not any(re.search(r"[^\d]", argv[at] or "x") for at in starts(argv))
+    verb = _OPEN_SHELL_VERBS.get(name)
+    at = next((at for at, word in enumerate(argv) if word in verb), 0) if verb else 0
+    return at > 0 and not starts(argv) and not any(word in ("-c", "--command", "--run") for word in argv[at:])
 
 
 def _behind(name: str, argv: Sequence[str | None], first: int, operands: int, valued: str) -> Iterator[int]:

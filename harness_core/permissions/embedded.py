@@ -1,0 +1,70 @@
+"""Commands that stand in the own language of a program: an editor's `!`, awk's pipes, a client's `\\!`.  Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Final
+
+from harness_core.permissions.text import listed
+
+_REST: Final = r"\s*(.+)"  # of the line
+_STRING: Final = r'"((?:[^"\\]|\\.)*)"'
+_EDITORS: Final = listed("vim vi nvim view ex gvim vimdiff ed red less more man nano emacs")
+_LANGUAGES: Final[Mapping[str, re.Pattern[str]]] = {
+    **dict.fromkeys(_EDITORS, re.compile(r"!" + _REST)),
+    **dict.fromkeys(listed("awk gawk mawk nawk"), re.compile(rf"\|&?\s*{_STRING}|{_STRING}\s*\|")),
+    **dict.fromkeys(listed("sed gsed"), re.compile(r"(?:^|[;{}\n!,~$/\d\s])e\s+(.+)")),
+    **dict.fromkeys(listed("psql mysql mariadb"), re.compile(r"\\!\s*(.+)|(?:^|[;\n])\s*system\s+(.+)", re.I)),
+    **dict.fromkeys(listed("sqlite3 duckdb"), re.compile(r"(?:^|\n)\s*\.(?:shell|system)\s+(.+)")),
+    **dict.fromkeys(listed("gdb lldb"), re.compile(r"(?:^|\s)(?:shell|!|make)\s+(.+)")),
+    **dict.fromkeys(listed("ftp sftp lftp telnet"), re.compile(r"!" + _REST)),
+    "expect": re.compile(r"(?:spawn|exec|system)\s+(.+)"),
+    "ssh": re.compile(r"(?:Proxy|Local|Remote|KnownHosts)Command[=\s]\s*(.+)", re.I),
+    "make": re.compile(r"\$\(shell\s+([^)]*)|[;\n\t]\s*(.+)"),
+    "socat": re.compile(r"(?:EXEC|SYSTEM|SHELL):([^,]*)", re.I),
+}  # fmt: skip
+# Programs that are told in a language of their own, and read it from their input too.
+TOLD: Final = frozenset(_LANGUAGES) - listed("awk gawk mawk nawk sed gsed ssh less more man make")
+# Options whose value is a command, as a text, for programs in which the same letters would mean something else.
+COMMAND_OPTIONS: Final[Mapping[str, tuple[str, ...]]] = {
+    **dict.fromkeys(
+        listed("script sg flock npx npm mapfile readarray complete compgen vagrant"),
+        ("-c", "--command", "-C", "--call"),
+    ),
+    "entr": ("-s",), "tar": ("-I", "-F"), "rsync": ("-e",), "nc": ("-e", "-c"), "ncat": ("-e", "-c"),
+    "bpftrace": ("-c",), "fly": ("-C",), "flyctl": ("-C",), "zip": ("-TT",), "xterm": ("-e",), "scp": ("-S",),
+}  # fmt: skip
+
+
+# Where programs put what they are fed with; `>` aside.
+_WRITES: Final[Mapping[str, frozenset[str]]] = {
+    "curl": listed("-o --output"), "wget": listed("-O --output-document"), "openssl": listed("-out"),
+    "gpg": listed("-o --output"), "gpg2": listed("-o --output"), "uudecode": listed("-o"),
+    "sort": listed("-o --output"),
+}  # fmt: skip
+
+
+def written(name: str, words: Sequence[str | None]) -> Iterator[str]:
+    """The files in which a program, by its base name, leaves what it is fed with."""
+    if name in ("tee", "sponge", "dd"):
+        yield from (word.removeprefix("of=") for word in words if word and word[0] != "-")
+    options = _WRITES.get(name)
+    if options is None:
+        return
+    for option, value in pairwise((*words, None)):
+        if option in options and value:
+            yield value
+        elif option and option.partition("=")[0] in options:
+            yield option.partition("=")[2]
+
+
+def embedded(name: str, words: Sequence[str | None]) -> Iterator[str]:
+    """What these words tell a program, by its base name, to run."""
+    language = _LANGUAGES.get(name)
+    if language is None:
+        return
+    for word in words:
+        for match in language.finditer(word or ""):
+            yield from (text.strip("'\" ") for text in match.groups() if text)
