@@ -106,7 +106,8 @@ FLOORS: Final = (
     Floor("core: what is stored in facts", "harness_core.hitl harness_core.permissions.rule", pure=True),
     Floor(
         "core: values",
-        "harness_core.calls harness_core.frozen harness_core.glyphs harness_core.masking harness_core.types "
+        "harness_core.calls harness_core.frozen harness_core.glyphs harness_core.masking harness_core.secret_labels "
+        "harness_core.secret_shapes harness_core.types "
         "harness_core.verdicts "
         "harness_core.errors",
         pure=True,

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness_core import masking
-from harness_core.masking import LONGEST_TOKEN, MASK, hides_more, mask, mask_args, masked, register_secret
+from harness_core.masking import MASK, hides_more, mask, mask_args, masked, register_secret
+from harness_core.secret_shapes import LONGEST_TOKEN
 
 HIDDEN = [
     ("xoxb-123456-abcdef", "xoxb-•••"),
