@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
 from bot import ids, kit, limits, modals, words
 from bot.ids import Action
+from bot.inline import mention, moment
 from bot.kit import Block
 from bot.limits import escape
 from bot.mrkdwn import to_messages, to_plain
@@ -23,9 +23,7 @@ from harness_core.types import Outcome
 
 Message = dict[str, Any]
 
-_PERSON: Final = re.compile(r"[UW][A-Z0-9]{1,20}")
 _CODE: Final = re.compile(r"(?<![\w`])`([^`]+)`(?![\w`])")
-_LAST_DATE: Final = 4_000_000_000.0  # seconds since the epoch; beyond it Slack shows no date
 _OUTCOMES: Final[Mapping[Outcome, str]] = {
     "ok": "ran",
     "error": "failed",
@@ -74,7 +72,7 @@ def shown_whole(card: Card) -> bool:
 
 def person(user: str) -> str:
     """A person as mrkdwn shows them. What is no id of Slack's is shown as text."""
-    return f"<@{user}>" if _PERSON.fullmatch(user) else limits.clip_escaped(shown_line(user, 60), 60) or "somebody"
+    return mention(shown_line(user, 60)) or "somebody"
 
 
 # Nothing in what we post is to be unfurled, or to be made a mention or a link that we did not write.
@@ -180,8 +178,8 @@ def _footer(card: Card, what: Shown) -> Block:
     if card.of > 1:
         parts.append((f"{card.decided} decided · " if card.decided else "") + "nothing runs until all are decided")
     parts.append(f"#{escape(card.task.short_id)}")
-    if card.task.expires_at is not None and 0 < card.task.expires_at < _LAST_DATE:
-        parts.append(f"expires {_date(card.task.expires_at, '{date_short_pretty} {time}')}")
+    if expires := moment(card.task.expires_at or 0.0):
+        parts.append(f"expires {expires}")
     return kit.context(kit.mrkdwn(" · ".join(parts)))
 
 
@@ -223,7 +221,7 @@ def _told(card: Card) -> str:
 
 def _decided(decided: Decided, *, edited: bool) -> str:
     who = "a rule" if decided.rule else _people((*decided.votes, decided.by) if decided.votes else (decided.by,))
-    return f"{_verb(decided.decision, edited=edited)} by {who} {_date(decided.at, '{time}')}"
+    return f"{_verb(decided.decision, edited=edited)} by {who} {moment(decided.at, '{time}')}"
 
 
 def _verb(decision: Decision, *, edited: bool) -> str:
@@ -273,11 +271,3 @@ def _button(card: Card, action: Action, label: str, style: Literal["primary", "d
 def _people(users: Sequence[str]) -> str:
     named = [person(user) for user in users[: limits.MENTIONS]]
     return ", ".join(named) + (f" and {len(users) - len(named)} more" if len(users) > len(named) else "")
-
-
-def _date(at: float, shape: str) -> str:
-    """A moment in the reader's own time; in UTC where Slack cannot show it."""
-    if not 0 < at < _LAST_DATE:
-        return ""
-    fallback = datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M UTC")
-    return f"<!date^{int(at)}^{shape}|{fallback}>"

@@ -6,13 +6,13 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from bot import approvers, words
+from bot import approvers, rule_words, words
 from bot.approvers import REQUESTER, Who
 from bot.facts import ApprovalsSwitched, ApproverChanged, ChannelSwitched, NetworkSwitched, Paused, SensitiveChanged
 from bot.heard import Configure
 from bot.ids import thread_of
 from bot.rule_commands import RuleCommands
-from bot.settings import EVERYWHERE, OFF_SECONDS, SettingsBook
+from bot.settings import EVERYWHERE, OFF_SECONDS, InForce, SettingsBook
 from bot.shown import shown_line
 from harness_core.engine import HarnessEngine
 from harness_core.events import Event, RuleChanged
@@ -50,7 +50,7 @@ class Commands:
             case "allowed":
                 return await self._allowed(command, who)
             case "help":
-                return words.HELP
+                return helped(command.rest.strip().casefold())
             case verb:
                 return words.unknown_verb(verb)
 
@@ -62,7 +62,7 @@ class Commands:
         if tools := now.sensitive_in(channel):
             lines.append(words.sensitive_here(tools))
         if off := now.off_in(channel, self._engine.clock.now()):
-            lines.append(words.approvals_off(off.by, off.why, off.until))
+            lines.append(words.approvals_off(off.by, off.why, off.until, everywhere=off.channel == EVERYWHERE))
         if now.paused_by:
             lines.append(words.paused(now.paused_by))
         if self._engine.token_counter == "estimate":
@@ -88,7 +88,7 @@ class Commands:
             )
         if refusal := approvers.may_administer(who.person, who.place, who.access):
             return refusal.why
-        made = self._change(command, said, channel)
+        made = self._change(command, said, channel, now)
         if isinstance(made, str):
             return made
         fact, answer = made
@@ -96,7 +96,7 @@ class Commands:
         await self._take_effect(command)
         return answer
 
-    def _change(self, command: Configure, said: Sequence[str], channel: str) -> tuple[Event, str] | str:
+    def _change(self, command: Configure, said: Sequence[str], channel: str, now: InForce) -> tuple[Event, str] | str:
         """The fact that a command makes and what to answer, or why it makes none."""
         by = command.origin.user
         match command.verb, *said:
@@ -106,18 +106,23 @@ class Commands:
                 if self._engine.spec(tool) is None:
                     return words.no_such_tool(tool, self._engine.tools)
                 fact = SensitiveChanged(tool, verb == "add", by, channel)
-                return fact, words.sensitive_changed(tool, verb == "add", everywhere=not channel)
+                other = command.origin.channel if channel == EVERYWHERE else EVERYWHERE
+                left = tool in now.sensitive.get(other, ())
+                everywhere = channel == EVERYWHERE
+                return fact, words.sensitive_changed(tool, verb == "add", everywhere=everywhere, elsewhere=left)
             case "approvers", ("add" | "remove") as verb, name:
                 who = _named(name)
                 if not who:
-                    return words.APPROVERS_USAGE
+                    return words.nobody_named(name)
                 return ApproverChanged(who, verb == "add", by), words.approver_changed(who, verb == "add")
             case "hitl", "on":
-                return ApprovalsSwitched(True, by, channel), words.APPROVALS_ON
+                still = channel != EVERYWHERE and EVERYWHERE in now.off and now.off_in("", self._engine.clock.now())
+                return ApprovalsSwitched(True, by, channel), words.approvals_on(still=bool(still))
             case "hitl", "off", *why if why:
                 until = self._engine.clock.now() + OFF_SECONDS
                 reason = " ".join(why)
-                return ApprovalsSwitched(False, by, channel, reason, until), words.approvals_off(by, reason, until)
+                told = words.approvals_off(by, reason, until, everywhere=channel == EVERYWHERE)
+                return ApprovalsSwitched(False, by, channel, reason, until), told
             case "network", ("on" | "off") as switched:
                 opened = NetworkSwitched(command.origin.channel, switched == "on", by)
                 return opened, words.network(switched == "on", self._settings.boundary)
@@ -184,6 +189,18 @@ def _named(word: str) -> str:
         return REQUESTER
     found = _PERSON.fullmatch(word)
     return (found[1] or found[2]) if found else ""
+
+
+def helped(verb: str) -> str:
+    """How one command is typed, or all of them."""
+    match verb:
+        case "allow" | "ask" | "deny" as effect:
+            return rule_words.usage(effect)
+        case "revoke":
+            return rule_words.REVOKE_USAGE
+        case "why":
+            return rule_words.WHY_USAGE
+    return words.USAGE.get(verb, words.HELP)
 
 
 def listed(rules: Sequence[RuleChanged]) -> str:

@@ -27,6 +27,16 @@ def section(text: str) -> Block:
     return {"type": "section", "text": mrkdwn(text), "expand": True}
 
 
+def private(text: str) -> Block:
+    """A message to one person, formatted: nothing in it becomes a link or a mention but what is written as one.
+
+    Slack links whatever looks like an address in a bare text, in code too, but for blocks it can be told not to. What
+    is too long for blocks goes without.
+    """
+    blocks = [section(piece) for piece in limits.lines_within(text, limits.SECTION_TEXT)]
+    return {"text": text, **({"blocks": blocks} if limits.weight(blocks) <= limits.MESSAGE else {})}
+
+
 def preformatted(text: str) -> Block:
     """Text in a fixed width, in which Slack parses nothing. An empty one is refused, so it becomes a blank."""
     return {

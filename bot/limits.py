@@ -128,6 +128,19 @@ def clip_escaped(text: str, most: int) -> str:
     return escape("".join(kept)) + "…"
 
 
+def lines_within(text: str, most: int) -> Sequence[str]:
+    """Whole lines of a text, joined to pieces of at most `most` characters. A line that is longer is a piece by itself,
+    and too long.
+    """
+    found: list[str] = []
+    for line in text.split("\n"):
+        if found and within(joined := f"{found[-1]}\n{line}", most) == len(joined):
+            found[-1] = joined
+        else:
+            found.append(line)
+    return found
+
+
 def pieces(text: str, heaviest: int) -> Sequence[str]:
     """The text in pieces of at most this weight, parted at a line's end where one is near. Nothing is left out."""
     found, rest = [], text

@@ -12,7 +12,7 @@ from slack_bolt.async_app import AsyncAck, AsyncApp, AsyncRespond
 from slack_bolt.authorization import AuthorizeResult
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot import limits, modals, words
+from bot import kit, limits, modals, words
 from bot.heard import Configure, Decide, Edit, Ignore, Inbound, OpenModal, Origin
 from bot.ids import SHORT_ID, Identity
 from bot.inbound import parse
@@ -91,12 +91,12 @@ def bolt_app(token: str, base_url: str, us: Identity, inbox: Inbox) -> AsyncApp:
         await asyncio.wait({answering}, timeout=ACK_BY)
         late = not answering.done()
         if late:
-            await ack(text=words.SLOW_COMMAND, response_type="ephemeral")
+            await ack(**kit.private(words.SLOW_COMMAND), response_type="ephemeral")
         text = await answering
         if late and text:
-            await respond(text=text, response_type="ephemeral")
+            await respond(**kit.private(text), response_type="ephemeral")
         elif not late:
-            await (ack(text=text, response_type="ephemeral") if text else ack())
+            await (ack(**kit.private(text), response_type="ephemeral") if text else ack())
 
     @app.view_closed(ANY)
     async def on_closed(ack: AsyncAck) -> None:

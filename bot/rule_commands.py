@@ -41,11 +41,11 @@ class RuleCommands:
         """Make a rule for this channel, or for the workspace. Raises StoreError."""
         if refusal := approvers.may_administer(who.person, who.place, who.access):
             return refusal.why
+        if unknown := self._unknown_tool(effect, command.rest):
+            return words.no_such_tool(unknown, self._engine.tools)
         asked = rule_asked(effect, command.rest)
         if isinstance(asked, str):
             return asked
-        if not any(names(asked.rule, tool) for tool in self._engine.tools):
-            return words.no_such_tool(asked.rule.tool, self._engine.tools)
         fact = self._fact(asked, command)
         await self.add(fact, command.key)
         return said.made(
@@ -56,6 +56,12 @@ class RuleCommands:
             caution=wider_than_offered(asked.rule),
             beaten=self._beaten(asked.rule, await self._settings.rules_in(command.origin.channel)),
         )
+
+    def _unknown_tool(self, effect: Effect, rest: str) -> str:
+        """The tool that a rule is wanted for, if there is none that it could mean: told before what else is wrong."""
+        tool = rest.split(maxsplit=1)[0] if rest.strip() else ""
+        meant = any(names(PermissionRule(effect, tool), one) for one in self._engine.tools)
+        return "" if meant or tool.startswith("--") else tool
 
     async def add(self, fact: StandingRuleAdded, key: str) -> None:
         """Put a rule on the record, once for a key, and have what waits judged again. Raises StoreError."""
@@ -168,7 +174,7 @@ class RuleCommands:
             return words.no_such_tool(tool, self._engine.tools)
         args = arguments(text.strip(), spec.schema)
         if args is None:
-            return said.WHY_USAGE
+            return said.unread(tool, spec.schema.get("required") or tuple(spec.schema.get("properties", ())))
         thread = Thread(self._settings.home, command.origin.channel, _NOBODY_YET)
         try:
             async with asyncio.timeout(LOOKING):

@@ -6,6 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from bot import inline
+from bot.inline import mention, moment
 from bot.limits import escape
 from bot.shown import shown_line
 from harness_core.permissions.rule import Effect, PermissionRule
@@ -32,14 +34,14 @@ _SPOKE: Final = {
     "default": "no rule speaks, so the default holds",
 }
 
-ACCENT: Final = "The pattern begins with a grave accent, and none ends it."
+ACCENT: Final = "No rule was made: the pattern begins with a grave accent (`ˋ`), and none ends it. Type one behind it."
 NO_RULES: Final = "No rules hold here: what only reads runs, everything else asks."
 RULES: Final = "These rules hold here. Deny goes before ask, ask before allow:"
 TOO_SLOW: Final = "To judge this call its tool has to look at the world, and that took too long. Please try again."
 REVOKE_USAGE: Final = "Type `/harness revoke ID`; `/harness rules` shows the ids."
 WHY_USAGE: Final = (
-    "Type `/harness why TOOL ARGUMENTS`, with the arguments as JSON, or a command, a path or an address as it is: "
-    "`/harness why bash git push origin`."
+    "Type `/harness why TOOL ARGUMENTS`, with a command, a path or an address as it is, as in "
+    "`/harness why bash git push origin`; or with all arguments as JSON."
 )
 
 
@@ -61,16 +63,16 @@ class Listed:
 def usage(effect: Effect) -> str:
     """How a rule is typed."""
     return (
-        f"Type `/harness {effect} TOOL PATTERN`, as in `/harness {effect} bash npm test *`. Behind it may stand "
-        "`--workspace` (else it holds in this channel), `--for 8h`, and `-- why`. A pattern that holds such words "
-        "is put between grave accents; without one it means any arguments."
+        f"Type `/harness {effect} TOOL PATTERN`, as in `/harness {effect} bash npm test *`; no pattern means any "
+        "arguments.\nBehind it may stand `--workspace` (else it holds in this channel), `--for 8h`, and `-- why`. A "
+        "pattern that holds such words is put between grave accents."
     )
 
 
 def options_unread(effect: Effect, options: str) -> str:
     """What stands behind the pattern cannot be read."""
     long = "`--for` takes one length, as in `--for 90m`, `--for 8h` or `--for 2d`. " if "--for" in options else ""
-    return f"No rule was made: `{escape(options.strip().replace('`', ''))}` cannot be read. {long}{usage(effect)}"
+    return f"No rule was made: {_code(options.strip())} cannot be read. {long}{usage(effect)}"
 
 
 def typography(found: Sequence[str]) -> str:
@@ -131,7 +133,7 @@ def rules_here(rules: Collection[Listed], most: int, fault: str) -> str:
 def _line(one: Listed) -> str:
     file = "the policy file" + (f", {_plain(one.by)}" if one.by else "")
     where = {"file": file, "thread": _thread(one.thread_ts)}.get(one.scope) or _WHERE[one.scope]
-    by = f", by <@{one.by}>{_moment(one.at)}" if one.by and one.scope != "file" else ""
+    by = f", by {mention(one.by)}{_at(one.at)}" if one.by and one.scope != "file" else ""
     why = f": {_plain(one.why)}" if one.why else ""
     return f"• `#{one.rule.id}` *{one.rule.effect}* {_subject(one.rule)} · {where}{by}{_until(one.until)}{why}"
 
@@ -147,7 +149,9 @@ def revoked(rule: PermissionRule, scope: RuleScope, threads: int, left: Collecti
 
 def no_such_rule(rule_id: str) -> str:
     """No rule has this id."""
-    return f"No rule `#{escape(rule_id[:12])}` holds here. `/harness rules` shows those that do."
+    return (
+        f"No rule {inline.code('#' + rule_id[:12])} holds here. `/harness rules` shows those that do, with their ids."
+    )
 
 
 def in_the_file(rule: PermissionRule) -> str:
@@ -169,6 +173,12 @@ def verdict(tool: str, effect: Effect, level: str, reason: str, rule: Permission
     return "\n".join(lines)
 
 
+def unread(tool: str, fields: Sequence[str]) -> str:
+    """What was typed is neither JSON nor the one text that this tool is about. fields: the arguments that it needs."""
+    example = "{" + ", ".join(f'"{field}": …' for field in fields) + "}"
+    return f"These are no arguments of {_name(tool)}. Type {inline.code(f'/harness why {tool} {example}')}, as JSON."
+
+
 def would_fail(tool: str, problem: str) -> str:
     """A call that is not judged, because it could not work."""
     return f"{_name(tool)} would not take these arguments: {_plain(problem)}"
@@ -187,8 +197,7 @@ def _name(tool: str) -> str:
 
 
 def _code(text: str) -> str:
-    # A grave accent would end the code span; this one only looks like it.
-    return f"`{escape(shown_line(text, _PATTERN, strict=True).replace('`', 'ˋ'))}`"
+    return inline.code(shown_line(text, _PATTERN, strict=True))
 
 
 def _plain(text: str, most: int = _PATTERN) -> str:
@@ -196,12 +205,12 @@ def _plain(text: str, most: int = _PATTERN) -> str:
 
 
 def _thread(ts: str) -> str:
-    return f"the thread of <!date^{int(float(ts))}^{{date_short_pretty}} {{time}}|{ts}>" if ts else "one thread"
+    return f"the thread of {moment(float(ts))}" if ts else "one thread"
 
 
-def _moment(at: float) -> str:
-    return f" <!date^{int(at)}^{{date_short_pretty}} {{time}}|then>" if at else ""
+def _at(at: float) -> str:
+    return f" {moment(at)}" if at else ""
 
 
 def _until(until: float | None) -> str:
-    return "" if until is None else f", until <!date^{int(until)}^{{date_short_pretty}} {{time}}|it expires>"
+    return "" if until is None else f", until {moment(until)}"

@@ -13,6 +13,7 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
+from bot import kit
 from bot.pace import Pace, Urgency
 from harness_core.errors import HarnessError
 from harness_core.masking import mask
@@ -40,6 +41,8 @@ CURES: Final[Mapping[str, str]] = {
     "account_inactive": "The app was removed from the workspace: install it again, and copy the token anew.",
 }
 
+
+_QUIET: Final[Mapping[str, Any]] = {"unfurl_links": False, "unfurl_media": False, "parse": "none"}
 
 # What Slack says where the bot, or whoever is meant, is not in a channel any more.
 AWAY: Final = frozenset({"not_in_channel", "channel_not_found", "user_not_in_channel", "is_archived"})
@@ -145,7 +148,7 @@ class SlackApi:
         """
         where: dict[str, Any] = {"thread_ts": thread_ts} if thread_ts else {}
         try:
-            await self._call("chat.postEphemeral", channel=channel, user=user, text=mask(text), **where)
+            await self._call("chat.postEphemeral", channel=channel, user=user, parse="none", **_private(text), **where)
         except SlackRefused as refused:
             log.warning("a private notice was not delivered: %s", refused)
             if refused.code in AWAY:
@@ -155,9 +158,7 @@ class SlackApi:
 
     async def _write_to(self, user: str, text: str) -> None:
         try:
-            await self._call(
-                "chat.postMessage", channel=user, text=mask(text), unfurl_links=False, unfurl_media=False, parse="none"
-            )
+            await self._call("chat.postMessage", channel=user, **_private(text), **_QUIET)
         except (SlackRefused, SlackUnreachable) as error:
             log.warning("a direct message was not delivered: %s", error)
 
@@ -260,6 +261,10 @@ def _asked_wait(headers: Mapping[str, Any]) -> float:
     except (TypeError, ValueError):
         return 1.0
     return min(wait, LONGEST_WAIT) if wait >= 0 else 1.0
+
+
+def _private(text: str) -> dict[str, Any]:
+    return kit.private(mask(text))
 
 
 def _masked(message: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from bot.inline import code, mention
 from bot.limits import escape
 from bot.shown import one_line, shown_args, shown_line
 from harness_core.conflicts import fights, moves_of
@@ -110,7 +111,7 @@ class _Told:
                 self.apart.append(fact)
 
     def line(self, call: ToolCall, again: Ruling | None) -> str:
-        what = f"• {_plain(call.name, 60)} {_code(one_line(shown_args(call.args).text, ARGS))}"
+        what = f"• {_plain(call.name, 60)} {code(one_line(shown_args(call.args).text, ARGS))}"
         end, task = self._ends.get(call.call_uuid), self._tasks.get(call.call_uuid)
         hook = self._hooks.get(call.call_uuid)
         by = f" by the hook {_plain(hook.hook, 60)}" if hook else ""
@@ -131,7 +132,7 @@ class _Told:
             return f"{_plain(getattr(decision.decision, 'comment', '') or 'Released by a rule')}."
         if decision.decision.action == "expired":
             return "Nobody decided in time."
-        return f"Then it was {_DECIDED[decision.decision.action]} by <@{escape(decision.by)}>."
+        return f"Then it was {_DECIDED[decision.decision.action]} by {mention(decision.by)}."
 
 
 def _unasked(again: Ruling | None, *, begun: bool) -> str:
@@ -156,8 +157,3 @@ def _limit(fact: RunEnd) -> str:
 def _plain(text: str, most: int = REASON) -> str:
     """Untrusted text on one line; escaped, so that it mentions nobody and links nowhere."""
     return escape(shown_line(text, most)).rstrip(".")
-
-
-def _code(seen: str) -> str:
-    # A grave accent would end the code span; this one only looks like it.
-    return f"`{escape(seen.replace('`', 'ˋ'))}`"

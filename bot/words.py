@@ -6,8 +6,10 @@ Nothing untrusted is put into these texts but through a function that escapes it
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Final
 
+from bot.inline import code, mention, moment
 from bot.limits import escape
 from harness_core.hitl import HITLTask, TaskKind
 
@@ -61,22 +63,28 @@ NOBODY_ADMINISTERS: Final = (
 SWITCHED_OFF: Final = "I am not switched on in this channel. An administrator can type `/harness on` here."
 NO_DIRECT: Final = "Direct messages work for administrators and approvers. Please ask me in a channel."
 NOT_AN_APPROVER: Final = "You may not decide this one: only administrators and approvers do."
-NOT_AN_ADMIN: Final = "Only administrators may do this."
+NOT_AN_ADMIN: Final = "Only administrators may do this. `/harness status` names them."
 
 # -- help --------------------------------------------------------------------------------------------------------------
 
 HELP: Final = """\
 Mention me with what you want done; your replies in the thread need no mention. I ask before anything sensitive.
 
-In a thread: `!status` · `!why` · `!stop` · `!approve ID` · `!reject ID why`
-Anywhere: `/harness on` · `/harness off` · `/harness status` · `/harness claim CODE` · `/harness help`
-What asks: `/harness sensitive list` · `/harness sensitive add|remove TOOL [--workspace]` · `/harness pending`
-Who decides: `/harness approvers list|add @somebody|remove @somebody`
-What commands reach: `/harness network on|off`
-In need: `/harness hitl off REASON|on [--workspace]` · `/harness pause` · `/harness resume`
-Rules: `/harness allow|ask|deny TOOL [PATTERN] [--channel|--workspace] [--for 8h] [-- why]` · `/harness rules` · \
-`/harness revoke ID [--thread|--channel|--workspace]` · `/harness why TOOL ARGUMENTS`
-What always runs in a thread: `/harness allowed list` · `/harness allowed revoke ID`"""
+*In a thread:* `!status` · `!why` · `!stop` · `!approve ID` · `!reject ID why`
+*Here:* `/harness on` · `/harness off` · `/harness status` · `/harness pending` · `/harness claim CODE` · \
+`/harness help [COMMAND]`
+*Rules:* `/harness allow|ask|deny TOOL [PATTERN] [--channel|--workspace] [--for 8h] [-- why]` · `/harness rules` · \
+`/harness revoke ID [--thread|--channel|--workspace]`
+*What a call would come to:* `/harness why TOOL ARGUMENTS`
+*What always asks:* `/harness sensitive list` · `/harness sensitive add|remove TOOL [--workspace]`
+*Who decides:* `/harness approvers list|add @somebody|remove @somebody`
+*What commands reach:* `/harness network on|off`
+*What always runs in a thread:* `/harness allowed list` · `/harness allowed revoke ID`
+*In need:* `/harness pause` · `/harness resume` · `/harness hitl off REASON|on [--workspace]`"""
+VERBS: Final = (
+    *("on", "off", "status", "pending", "claim", "allow", "ask", "deny", "rules", "revoke", "why", "sensitive"),
+    *("approvers", "network", "allowed", "pause", "resume", "hitl", "help"),
+)
 
 # -- commands ----------------------------------------------------------------------------------------------------------
 
@@ -94,63 +102,83 @@ ALLOWED_USAGE: Final = "Type `/harness allowed list` or `/harness allowed revoke
 
 def allowed(rule_id: str, tool: str, what: str, by: str, thread_ts: str) -> str:
     """One rule that *always allow* left behind. tool and what are shown safely already, but not escaped."""
-    code = what.replace("`", "ˋ")  # a grave accent would end the code span; this one only looks like it
-    when = (
-        f", in the thread of <!date^{int(float(thread_ts))}^{{date_short_pretty}} {{time}}|{thread_ts}>"
-        if thread_ts
-        else ""
-    )
-    return f"• `#{rule_id}` {escape(tool)} `{escape(code)}` by <@{by}>{when}"
+    return f"• {code('#' + rule_id)} {escape(tool)} {code(what)} by {mention(by)}{_thread(thread_ts)}"
 
 
 PENDING: Final = "These wait for a decision:"
 NOTHING_PENDING: Final = "Nothing waits for a decision in this channel."
-APPROVALS_ON: Final = "Approvals are on: sensitive calls ask again."
 PAUSED: Final = "Paused: every run was stopped, and nobody can start one until `/harness resume`."
 RESUMED: Final = "I take requests again. Runs that were stopped are not taken up; ask anew."
-APPROVERS_USAGE: Final = "Name a person, or the word `requester`: `/harness approvers add @somebody`."
 USAGE: Final[Mapping[str, str]] = {
-    "sensitive": "Type `/harness sensitive list`, `… add TOOL` or `… remove TOOL`; `--workspace` means everywhere.",
-    "approvers": "Type `/harness approvers list`, `… add @somebody` or `… remove @somebody`.",
+    "sensitive": (
+        "Type `/harness sensitive add TOOL`, `/harness sensitive remove TOOL` or `/harness sensitive list`. It holds "
+        "in this channel; `--workspace` behind it means everywhere."
+    ),
+    "approvers": (
+        "Type `/harness approvers add @somebody`, `/harness approvers remove @somebody` or `/harness approvers list`. "
+        "The word `requester` in place of a person lets whoever began a run decide its calls."
+    ),
     "network": "Type `/harness network on` or `/harness network off`: for the sandbox of this channel's commands.",
-    "hitl": "Type `/harness hitl on`, or `/harness hitl off REASON`: it needs a reason, and ends after 8 hours.",
+    "hitl": "Type `/harness hitl off REASON` or `/harness hitl on`. Off, what would ask is refused: 8 hours at most.",
+    "allowed": ALLOWED_USAGE,
+    "claim": "Type `/harness claim CODE`, with the code that stands in the log of whoever started me.",
 }
 
 
 def waiting(task: HITLTask, thread_ts: str = "") -> str:
     """One task that waits, and which sub-agent asks."""
     agent = f" (sub-agent {escape(task.agent)})" if task.session else ""
-    return f"• {escape(question(task.tool_name, task.kind))} `#{escape(task.short_id)}`{agent}{_thread(thread_ts)}"
+    return f"• {escape(question(task.tool_name, task.kind))} {code('#' + task.short_id)}{agent}{_thread(thread_ts)}"
 
 
 def sensitive_here(tools: Collection[str]) -> str:
     """The tools that always ask."""
     if not tools:
         return "No tool is marked sensitive here; what may change something asks anyway."
-    return "Always ask here: " + ", ".join(f"`{escape(tool)}`" for tool in sorted(tools))
+    return "Always ask here: " + ", ".join(code(tool) for tool in sorted(tools))
 
 
-def sensitive_changed(tool: str, on: bool, *, everywhere: bool) -> str:
-    """A tool was marked, or no longer."""
+def sensitive_changed(tool: str, on: bool, *, everywhere: bool, elsewhere: bool = False) -> str:
+    """A tool was marked, or no longer. elsewhere: it is marked in the other place all the same."""
     where = "everywhere" if everywhere else "in this channel"
-    return f"`{escape(tool)}` {'always asks' if on else 'is no longer marked sensitive'} {where}."
+    said = f"{code(tool)} {'always asks' if on else 'is no longer marked sensitive'} {where}."
+    if on or not elsewhere:
+        return said
+    if everywhere:
+        return f"{said} Here it still is: `/harness sensitive remove {escape(tool)}` ends that, too."
+    return f"{said} It still is everywhere: `/harness sensitive remove {escape(tool)} --workspace` ends that, too."
 
 
 def no_such_tool(tool: str, tools: Collection[str]) -> str:
     """A command named a tool that there is not."""
-    return f"There is no tool `{escape(tool[:60])}`. There are: {', '.join(f'`{escape(one)}`' for one in tools)}."
+    meant = get_close_matches(tool.casefold(), tools, 1)
+    there = f"Did you mean {code(meant[0])}?" if meant else f"There are: {', '.join(code(one) for one in tools)}."
+    return f"There is no tool {code(tool[:60])}. {there}"
+
+
+def nobody_named(word: str) -> str:
+    """What was typed names no person."""
+    return f"{code(word[:60])} names nobody. Type @ and choose somebody: `/harness approvers add @somebody`."
 
 
 def approver_changed(who: str, on: bool) -> str:
     """Somebody decides now, or no longer."""
-    name = "Whoever began a run" if who == "requester" else f"<@{who}>"
+    name = "Whoever began a run" if who == "requester" else mention(who)
     return f"{name} {'decides now' if on else 'no longer decides, unless as an administrator'}."
 
 
-def approvals_off(by: str, why: str, until: float) -> str:
+def approvals_off(by: str, why: str, until: float, *, everywhere: bool) -> str:
     """Approvals are off."""
-    when = f"<!date^{int(until)}^{{date_short_pretty}} {{time}}|in 8 hours>"
-    return f"Approvals are off (<@{by}>: {escape(why)}): what would ask is refused. They come back {when}."
+    where = "everywhere" if everywhere else "in this channel"
+    said = f"Approvals are off {where} ({mention(by)}: {escape(why)}): what would ask is refused."
+    return f"{said} They come back {moment(until)}."
+
+
+def approvals_on(*, still: bool) -> str:
+    """Approvals are on again. still: they are off for the whole workspace all the same."""
+    if still:
+        return "Approvals are still off everywhere. `/harness hitl on --workspace` ends that."
+    return "Approvals are on: sensitive calls ask again."
 
 
 def network(on: bool, boundary: str) -> str:
@@ -169,17 +197,17 @@ def boundary(what: str, *, online: bool) -> str:
 
 def paused(by: str) -> str:
     """Everything is paused."""
-    return f"<@{by}> paused me. Nothing runs until `/harness resume`."
+    return f"{mention(by)} paused me. Nothing runs until `/harness resume`."
 
 
 def _thread(ts: str) -> str:
-    return f", in the thread of <!date^{int(float(ts))}^{{date_short_pretty}} {{time}}|{ts}>" if ts else ""
+    return f", in the thread of {moment(float(ts))}" if ts else ""
 
 
 def revoked(rule_id: str, threads: int) -> str:
     """A rule was taken back."""
     if not threads:
-        return f"There is no rule `#{escape(rule_id[:12])}` in this channel. `/harness allowed list` shows them."
+        return f"There is no rule {code('#' + rule_id[:12])} in this channel. `/harness allowed list` shows them."
     return f"Taken back in {threads} thread{'s' if threads > 1 else ''}. The call asks again from now on."
 
 
@@ -192,9 +220,13 @@ def switched(on: bool) -> str:
 
 def standing(on: bool, admins: Collection[str], approvers: Collection[str]) -> str:
     """How things are set here."""
-    named = [f"<@{one}>" if one != "requester" else "whoever began the run" for one in sorted({*admins, *approvers})]
-    who = ", ".join(named[:20]) or "nobody yet: type `/harness claim CODE`"
-    return f"In this channel I am switched {'on' if on else 'off'}. Who decides: {who}."
+    switched = f"In this channel I am switched {'on' if on else 'off: an administrator can type `/harness on`'}."
+    others = [
+        "whoever began the run" if one == "requester" else mention(one) for one in sorted({*approvers} - {*admins})
+    ]
+    administer = ", ".join(mention(one) for one in sorted(admins)[:20]) or "nobody yet: type `/harness claim CODE`"
+    decide = f" Who decides, too: {', '.join(others[:20])}." if others else ""
+    return f"{switched}\nAdministrators, who also decide: {administer}.{decide}"
 
 
 def refused(why: str) -> str:
@@ -232,9 +264,12 @@ def slow(short_id: str) -> str:
 
 def ambiguous(short_ids: Sequence[str]) -> str:
     """More than one task fits what was typed."""
-    return f"{AMBIGUOUS} Waiting: " + ", ".join(f"`{escape(one)}`" for one in short_ids[:10])
+    return f"{AMBIGUOUS} Waiting: " + ", ".join(code(one) for one in short_ids[:10])
 
 
 def unknown_verb(verb: str) -> str:
     """A slash command that there is not."""
-    return f"I do not know `{escape(verb[:40].replace('`', ''))}`.\n\n{HELP}"
+    meant = get_close_matches(verb, VERBS, 1)
+    if meant:
+        return f"There is no command {code(verb[:40])}. Did you mean `/harness {meant[0]}`?"
+    return f"There is no command {code(verb[:40])}. There are `/harness {'`, `'.join(VERBS)}`; `help` says more."

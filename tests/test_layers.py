@@ -56,7 +56,11 @@ FLOORS: Final = (
         "bot.view bot.shown bot.mrkdwn bot.heard bot.approvers bot.config bot.rule_words",
         pure=True,
     ),
-    Floor("bot: words and numbers", "bot bot.sessions bot.words bot.kit bot.ids bot.typed bot.limits", pure=True),
+    Floor(
+        "bot: words and numbers",
+        "bot bot.sessions bot.words bot.inline bot.kit bot.ids bot.typed bot.limits",
+        pure=True,
+    ),
     Floor("core: public names, and what tests of others need", "harness_core harness_core.testing"),
     Floor(
         "core: the outside world",

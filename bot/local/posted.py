@@ -19,12 +19,12 @@ _NOBODY: Final = Names({}, {})
 _CONTROLS: Final = frozenset({"button", "overflow", "checkboxes", "radio_buttons", "plain_text_input", "datepicker"})
 
 
-def kept_text(text: str) -> str:
-    """The text of an app's message as the history gives it back."""
+def kept_text(text: str, *, verbatim: bool = False) -> str:
+    """The text of an app's message as the history gives it back. verbatim: no address becomes a link by itself."""
 
     def piece(found: re.Match[str]) -> str:
         if found[3]:
-            return f"<{found[3]}>"
+            return _escaped(found[3]) if verbatim else f"<{found[3]}>"
         return _ESCAPES[found[4]] if found[4] else found[0]
 
     kept = _PIECE.sub(piece, text)
@@ -89,7 +89,8 @@ def _kept(value: JSON) -> JSON:
         return dict(value)  # its text is not markup, so there is nothing to escape
     if kind in ("plain_text", "mrkdwn") and isinstance(value.get("text"), str):
         defaults: JSON = {"emoji": True} if kind == "plain_text" else {"verbatim": False}
-        text = kept_text(value["text"]) if kind == "mrkdwn" else _escaped(value["text"])
+        verbatim = value.get("verbatim") is True  # docs.slack.dev/reference/block-kit/composition-objects/text-object
+        text = kept_text(value["text"], verbatim=verbatim) if kind == "mrkdwn" else _escaped(value["text"])
         return defaults | value | {"text": text}
     kept: JSON = {}
     for key, item in value.items():

@@ -62,7 +62,7 @@ async def test_what_was_claimed_and_switched_outlasts_a_restart(tmp_path: Path) 
         assert "switched on" in await say(desk.slack, people.ADA, "status", people.GENERAL)
 
 
-@pytest.mark.parametrize("text", ["", "help", "HELP", "nonsense `x` <!here>"])
+@pytest.mark.parametrize("text", ["", "help", "HELP", "help nonsense", "nonsense `x` <!here>"])
 async def test_help_is_given_for_nothing_and_for_what_is_not_known(tmp_path: Path, text: str) -> None:
     async with Desk(tmp_path, ScriptedModel("done"), []) as desk:
         told = await say(desk.slack, people.BEN, text)

@@ -10,7 +10,7 @@ from bot.local import people
 from harness_core.events import HITLSubmitted, ToolCallEnd
 from harness_core.hitl import Approve
 from harness_core.testing import FakeClock, RecordingTool, ScriptedModel, call
-from tests.acceptance.desk import Desk, buttons, clock_of_today, reading
+from tests.acceptance.desk import CHANNEL, Desk, buttons, clock_of_today, reading
 from tests.acceptance.test_settings import command
 
 EXACT = 'change {"n":1}'
@@ -201,6 +201,15 @@ async def test_always_allow_is_listed_with_its_thread_and_taken_back_by_whoever_
         assert buttons(await desk.card(ts, 2))
 
 
+async def test_an_address_in_a_pattern_is_no_link_in_the_answer(tmp_path: Path) -> None:
+    async with Desk(tmp_path, ScriptedModel("hi"), ["webfetch"]) as desk:
+        for typed in ("deny webfetch https://evil.io/*", "rules", "why webfetch https://evil.io/a"):
+            await command(desk, typed)
+            (section,) = desk.slack.ephemerals(people.ADA, CHANNEL)[-1]["blocks"]
+
+            assert "`https://evil.io/*`" in section["text"]["text"]
+
+
 WHY = [
     ("bash ls -la", ["*runs without asking*", "the default holds", "only reads"]),
     ("bash git push origin", ["*is denied*", "a deny rule", "`deny` bash `git push *`"]),
@@ -212,7 +221,7 @@ WHY = [
     ("write /etc/passwd", ["outside the workspace"]),
     ("change {}", ["*asks*", "marked sensitive"]),
     ('bash {"command":1}', ["would not take these arguments"]),
-    ("bash {", ["Type `/harness why"]),
+    ("bash {", ["no arguments of bash", 'Type `/harness why bash {"command": …}`']),
     ("bash", ["Type `/harness why"]),
     ("bsh ls", ["There is no tool"]),
 ]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.local.posted import kept_text, text_blocks
+from bot.local.posted import kept_blocks, kept_text, text_blocks
 from bot.local.typed import Names, typed
 
 NAMES = Names({"harness": "UBOT", "ben": "UBEN"}, {"general": "CGEN"})
@@ -80,6 +80,14 @@ def test_what_an_app_posts_comes_back_escaped_with_its_markup_intact() -> None:
     assert kept_text(posted) == (
         "a &amp; b <@U123> &lt;x&gt; &lt; <http://x.io>, <http://a.b|l> <!date^1^{date}|then> :+1:"
     )
+
+
+def test_no_address_becomes_a_link_by_itself_where_that_is_asked_for() -> None:
+    text = {"type": "mrkdwn", "text": "`https://x.io/a?b&amp;c` <https://a.b|l> & <@U123>", "verbatim": True}
+
+    [section] = kept_blocks([{"type": "section", "text": text}])
+
+    assert section["text"]["text"] == "`https://x.io/a?b&amp;c` <https://a.b|l> &amp; <@U123>"
 
 
 def test_an_apps_text_without_blocks_gets_a_rich_text_block() -> None:
