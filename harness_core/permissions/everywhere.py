@@ -42,6 +42,8 @@ _ARGUMENTS: Final = listed(
 MOST_SUBSTITUTIONS: Final = 20  # in one quoted text
 _EXPANDS: Final = re.compile(r"[$`<>{]")  # without one of these nothing in a word is unknown
 _MEANS_ITSELF: Final = re.compile(r"[^'\"\\$`*?\[<>{]*")
+# A command of which the grammar makes the words between its blanks: nothing is set in front, and nothing is compared.
+_PLAIN_COMMAND: Final = re.compile(r"(?![^ \t]*=)(?!.*=[=~])[A-Za-z0-9_./:@%+,=!^~ \t-]+")
 _ONE_PIECE: Final = listed("word number raw_string")
 _UNKNOWN: Final = listed(
     "expansion simple_expansion command_substitution process_substitution arithmetic_expansion brace_expression "
@@ -193,6 +195,8 @@ class _Search:
                     self._leaf(node)
                 continue
             if kind == "command":
+                if not root.has_error and self._plain_command(node):
+                    continue
                 self._command(node)
             elif kind == "redirected_statement":
                 self._redirected(node)
@@ -314,6 +318,16 @@ class _Search:
         ]
         if words and body is not None and body.type == "command":
             self._command(body, words)
+
+    def _plain_command(self, node: Any) -> bool:
+        """Whether blanks are all there is to tell the words of a command apart; then it is read without its nodes."""
+        text = self._plain(node)
+        if not _PLAIN_COMMAND.fullmatch(text):
+            return False
+        if text not in self.plain:
+            self.plain.add(text)
+            self._run(tuple(text.split()))
+        return True
 
     def _command(self, node: Any, further: Sequence[str | None] = ()) -> None:
         text = self._plain(node)

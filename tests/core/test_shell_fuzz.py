@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness_core.permissions.everywhere import commands_in
 from harness_core.permissions.paths import World
 from harness_core.permissions.readonly import classify
 from harness_core.permissions.rule import PermissionRule
@@ -121,6 +122,20 @@ def test_decoded_words_are_the_words_that_bash_sees(tmp_path: Path) -> None:
         assert tuple(found[at + 1 : at + 1 + count]) == by_source[source], source
         at += 1 + count
     assert len(sources) > 800
+
+
+def test_the_strict_and_the_lenient_reading_see_the_same_words() -> None:
+    compared = 0
+    for command in random_commands(STRINGS // 2):
+        reading = read(command)
+        if reading.problem or " == " in command:  # which the grammar takes for an operator
+            continue
+        found = commands_in(command).commands
+        for part in reading.commands:
+            assert part.redirects or part.words[0].text == "[" or part.argv in found, command
+            compared += 1
+
+    assert compared > 1_000
 
 
 texts = st.lists(st.sampled_from(PIECES), max_size=14).map(" ".join) | st.text(max_size=60)
