@@ -21,7 +21,6 @@ MESSAGE: Final = 9_000  # all blocks of a message as JSON: 11,341 characters wer
 SECTION_TEXT: Final = 3_000  # [D][S] text of a section, and of any text object
 BUTTON_TEXT: Final = 75  # [D][S] text of a button; the client itself cuts near 30
 BUTTON_VALUE: Final = 2_000  # [D][S]
-ID: Final = 255  # [D][S] action_id, block_id, callback_id
 ACTIONS: Final = 25  # [D][S] elements of an actions block
 CONTEXT_ELEMENTS: Final = 10  # [D][S] elements of a context block
 OPTION_TEXT: Final = 75  # [D][S] text of a radio button's option
@@ -93,11 +92,16 @@ def _weigh(char: str) -> int:
     return len(json.dumps(char)) - 2
 
 
+def units(text: str) -> int:
+    """How long a text is to Slack: like JavaScript it counts a character beyond the basic plane twice."""
+    return len(text) + sum(char > "\uffff" for char in text)
+
+
 def within(text: str, most: int, heaviest: int | None = None) -> int:
     """How many characters from the start of a text fit into `most` characters (UTF-16 units) and this weight."""
     left, load = most, heaviest if heaviest is not None else 12 * most
     for place, (char, heavy) in enumerate(zip(text, weights(text), strict=True)):
-        left -= 2 if ord(char) > 0xFFFF else 1  # Slack counts as JavaScript does
+        left -= 2 if ord(char) > 0xFFFF else 1  # see units
         load -= heavy
         if left < 0 or load < 0:
             return place

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -22,6 +22,7 @@ from markdown_it.token import Token
 
 from bot import limits
 from bot.limits import escape
+from bot.packing import FENCE, Part, packed
 from harness_core.masking import mask, masked
 
 DEEPEST: Final = 60  # nested quotes and lists that are read: the parser recurses
@@ -37,27 +38,12 @@ _JOINERS: Final = re.compile(
 _LABEL_LINE: Final = re.compile(r":[ \t]*\n(?=\S+[ \t]*(?:\n|\Z))")  # what it names stands alone in the next line
 _NAMES: Final = re.compile(r"(?i)pass|secret|token|key|cred|auth|pwd")  # spares masking each cell of a long table
 _CELL: Final = re.compile(r"(?<=\|)([^|\n]*)\|([^|\n]*)(?=\|)")  # of a table that is none to Markdown
-# What may never be parted: a date, a link and the host that stands behind it, and an entity.
-_ATOM: Final = re.compile(r"<[^<>\n]*>(?: \([^\s()]*\))?|&(?:amp|lt|gt);|.", re.DOTALL)
 _HOST: Final = re.compile(r"[a-z0-9._:~-]+")
 _UNSAFE: Final = re.compile(r"[\s|<>\\]")  # in an address: ends the link, or is read differently by browsers
-_FENCE: Final = "```"
 # A member's id, bare or as a mention that was escaped; code and what is a link or date already come first, to be kept.
 _ID: Final = re.compile(
     r"`[^`\n]*`|<[^<>\n]*>|&lt;@(?P<a>[UW][A-Z0-9]{2,20})&gt;|(?<![\w@/.:-])(?P<b>[UW][A-Z0-9]{2,20})(?![\w/@-])"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """A paragraph, or the inside of a fence, escaped and formatted already. close: no blank line before it."""
-
-    text: str
-    fenced: bool = False
-    close: bool = False
-
-    def drawn(self) -> str:
-        return f"{_FENCE}\n{self.text}\n{_FENCE}" if self.fenced else self.text
 
 
 def to_messages(
@@ -72,8 +58,8 @@ def to_messages(
     drawn = _unlabelled([part for part in _parts(_MARKDOWN.parse(safe)) if part.text.strip()])
     parts = [_named(part, people) for part in drawn]
     if not parts and safe.strip():  # nested too deeply, or marks alone: better as it is than not at all
-        parts = [_Part(escape(_masked(safe)))]
-    return _packed(parts, prefix, most)
+        parts = [Part(escape(_masked(safe)))]
+    return packed(parts, prefix, most)
 
 
 def to_plain(text: str) -> str:
@@ -114,7 +100,7 @@ def _read(children: Sequence[Token], code: str = "{}") -> Iterator[str]:
                 yield child.content
 
 
-def _named(part: _Part, people: Set[str]) -> _Part:
+def _named(part: Part, people: Set[str]) -> Part:
     """The part with the people that it names by id as Slack names them; not in code, and not in a link."""
 
     def name(found: re.Match[str]) -> str:
@@ -145,7 +131,7 @@ def _beside(label: str, value: str, *, last: bool = False) -> str:
     return value if safe == word else value.replace(word, safe)
 
 
-def _unlabelled(parts: Sequence[_Part]) -> Iterator[_Part]:
+def _unlabelled(parts: Sequence[Part]) -> Iterator[Part]:
     """The parts, masked where one ends with a secret's name and the next is one word."""
     before = ""
     for part in parts:
@@ -191,7 +177,7 @@ class _Markdown(MarkdownIt):
         return link
 
 
-def _parts(tokens: Sequence[Token]) -> Iterator[_Part]:
+def _parts(tokens: Sequence[Token]) -> Iterator[Part]:
     """Each paragraph, heading, list item, quote, fence and table of a document."""
     lists: list[list[int | None]] = []  # per open list: [next number], or [None] for bullets
     quotes, mark, rows, items = 0, "", list[list[str]](), 0
@@ -213,20 +199,20 @@ def _parts(tokens: Sequence[Token]) -> Iterator[_Part]:
             case "tr_open":
                 rows.append([])
             case "table_close":
-                yield _Part(_table(rows), fenced=True, close=True)
+                yield Part(_table(rows), fenced=True, close=True)
                 rows = []
             case "inline" if rows:
                 rows[-1].append(_masked(_bare(token)))
             case "inline":
                 heading = tokens[place - 1].type == "heading_open"
                 text = _placed(_heading(token) if heading else _inline(token), lists, mark, quotes)
-                yield _Part(text, close=items > 0)
+                yield Part(text, close=items > 0)
                 mark, items = "", items + bool(lists)
             case "fence" | "code_block":
-                yield _Part(_code(_masked(token.content.rstrip("\n"))), fenced=True, close=True)
+                yield Part(_code(_masked(token.content.rstrip("\n"))), fenced=True, close=True)
                 mark = ""
             case "hr":
-                yield _Part("───")
+                yield Part("───")
 
 
 def _placed(text: str, lists: Sequence[object], mark: str, quotes: int) -> str:
@@ -294,7 +280,7 @@ def _link(url: str, label: str) -> str:
         # No mark may stand in a label but plain text on one line: a link in a link would close the outer one.
         plain = " ".join(re.sub(r"<[^>]*>", "", label).split())
         made = f"<{escape(url)}|{plain or 'link'}> ({host})"
-    return made if _units(made) <= limits.LINK else f"{label} ({escape(url)})"
+    return made if limits.units(made) <= limits.LINK else f"{label} ({escape(url)})"
 
 
 def _host(url: str) -> str:
@@ -327,7 +313,7 @@ def _table(said: Sequence[Sequence[str]]) -> str:
         lines.append(" | ".join(cells).rstrip())
     if len(lines) > 1:
         lines.insert(1, "-+-".join("-" * width for width in widths))
-    return "\n".join(lines).replace(_FENCE, "'''")
+    return "\n".join(lines).replace(FENCE, "'''")
 
 
 def _cell(rows: Sequence[Sequence[str]], r: int, c: int) -> str:
@@ -343,64 +329,7 @@ def _width(cell: str) -> int:
 
 def _code(content: str) -> str:
     # Three backticks would close the fence; a joiner of no width keeps them apart and is seen by nobody.
-    return escape(content).replace(_FENCE, "``\u200b`")
+    return escape(content).replace(FENCE, "``\u200b`")
 
 
 _MARKDOWN: Final = _Markdown()
-
-
-# -- into messages -----------------------------------------------------------------------------------------------------
-
-
-def _packed(parts: Sequence[_Part], prefix: str, most: int) -> Sequence[str]:
-    messages, now = list[str](), prefix
-    for part in parts:
-        for piece in _split(part, most - len(prefix)):
-            text = piece.drawn()
-            gap = "" if now == prefix else "\n" if piece.close else "\n\n"
-            joined = f"{now}{gap}{text}"
-            if _units(joined) > most and now != prefix:
-                messages.append(now)
-                joined = text
-            now = joined
-    return [*messages, now] if now != prefix else messages
-
-
-def _split(part: _Part, most: int) -> Iterator[_Part]:
-    """A part in pieces that fit a message, at a line's end or a blank if there is one, never inside an atom."""
-    room = most - (2 * len(_FENCE) + 2 if part.fenced else 0)
-    rest = part.text
-    while _units(rest) > room:
-        end = _fitting(rest, room)
-        for gap in ("\n", " "):
-            near = rest.rfind(gap, end // 2, end)
-            if near > 0 and not _inside_atom(rest, near):
-                yield replace(part, text=rest[:near])
-                rest = rest[near + 1 :]
-                break
-        else:
-            yield replace(part, text=rest[:end])
-            rest = rest[end:]
-    yield replace(part, text=rest)
-
-
-def _fitting(text: str, room: int) -> int:
-    """Where the last atom ends that still fits; the first counts as fitting, so that no text is split for ever."""
-    end = 0
-    for atom in _ATOM.finditer(text):
-        room -= _units(atom[0])
-        if room < 0 and end:
-            break
-        end = atom.end()
-    return end
-
-
-def _inside_atom(text: str, place: int) -> bool:
-    start = text.rfind("<", 0, place)
-    atom = _ATOM.match(text, start) if start >= 0 else None
-    return atom is not None and atom.end() > place
-
-
-def _units(text: str) -> int:
-    """Length as Slack counts it: characters beyond the basic plane count twice."""
-    return len(text) + sum(char > "\uffff" for char in text)

@@ -53,7 +53,7 @@ FLOORS: Final = (
     ),
     Floor(
         "bot: cards, people, settings",
-        "bot.view bot.shown bot.mrkdwn bot.heard bot.approvers bot.config bot.rule_words",
+        "bot.view bot.shown bot.mrkdwn bot.packing bot.heard bot.approvers bot.config bot.rule_words",
         pure=True,
     ),
     Floor(
