@@ -42,7 +42,7 @@ def _lines(text: str) -> list[str]:
 
 def _changes(old: Lines, new: Lines) -> Iterator[Change]:
     i = j = 0
-    for start_old, start_new, size in [*_equal(old, new, 0, 0, 0), (len(old), len(new), 0)]:
+    for start_old, start_new, size in _equal(old, new, 0, 0, 0):
         if i < start_old or j < start_new:
             yield i, start_old, j, start_new
         i, j = start_old + size, start_new + size

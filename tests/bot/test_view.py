@@ -184,6 +184,11 @@ def test_clipping_and_parting_keep_their_limits(text: str, most: int, heaviest: 
     assert all(limits.weight(part) - 2 <= heaviest for part in parts)
 
 
+def test_a_text_is_parted_at_a_lines_end_where_one_is_near_and_else_where_it_must():
+    assert limits.pieces("one line\nanother\nend", 14) == ["one line\n", "another\nend"]
+    assert limits.pieces("a\n" + "b" * 30, 22) == ["a\n" + "b" * 19, "b" * 11]
+
+
 @given(st.text(st.characters(exclude_categories=[])))
 def test_weight_is_the_sum_of_its_characters(text: str):
     assert limits.weight(text) - 2 == sum(limits.weights(text))

@@ -162,7 +162,8 @@ def test_three_takeovers_without_a_new_fact_fail_the_run_and_answer_its_calls() 
 
 def test_a_stop_names_who_stopped_it_answers_all_calls_and_withdraws_what_was_queued() -> None:
     queued = Prompted("more", "U3", ref="k")
-    facts = [reasoned(W1, W2, L1), ended(W1), ToolCallStart(W2), queued, StopRequested("r", "Ann"), Prompted("new")]
+    facts = [reasoned(W1, W2, L1), ended(W1), ToolCallStart(W2), queued, StopRequested("r", "Ann")]
+    facts.append(Prompted("new", "U3", ref="later"))  # is answered once the run is over
 
     ending = step(*facts)
 

@@ -62,7 +62,7 @@ def running(words: str) -> bool:
 
 async def gone(words: str) -> bool:
     """Whether nobody runs this within a moment: the signal was sent, but the kernel takes its time."""
-    for _ in range(200):
+    for _ in range(3_000):
         if not running(words):
             return True
         await asyncio.sleep(0.01)
@@ -93,6 +93,15 @@ async def test_output_comes_merged_in_order_and_the_exit_code_last(
     run: Run, command: str, result: ToolResult, tmp_path: Path
 ):
     assert await run(tmp_path, command) == result
+
+
+async def test_a_command_leaves_nothing_open(run: Run, tmp_path: Path):
+    await run(tmp_path, "true")  # what is made once is made
+    before = os.listdir("/proc/self/fd")
+
+    await run(tmp_path, "echo hello")
+
+    assert os.listdir("/proc/self/fd") == before
 
 
 async def test_a_command_that_begins_with_a_dash_is_a_command_not_an_option(run: Run, tmp_path: Path):

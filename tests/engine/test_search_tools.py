@@ -290,6 +290,13 @@ async def test_a_pattern_that_cannot_be_used_is_refused_in_words(pattern: str, c
     assert len(result.content) < 500
 
 
+@pytest.mark.parametrize(
+    ("pattern", "why"), [("foo(", "missing )"), ("(?=a)", "invalid perl operator"), (r"(a)\1", "invalid escape")]
+)
+async def test_a_pattern_that_cannot_be_used_is_told_why(pattern: str, why: str, context: ToolContext):
+    assert f"cannot be used: {why}" in (await grep.run({"pattern": pattern}, context)).content
+
+
 @given(pattern=st.text("ab.*+?()[]{}|^$\\d1,", min_size=1, max_size=12) | st.text(min_size=1, max_size=5))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=50)
 def test_any_pattern_gives_a_result(pattern: str, context: ToolContext):
