@@ -32,8 +32,6 @@ class Journal:
         if upto is not None and facts and (facts[0].seq or 0) > upto:
             facts = await store.read(session_id)  # compressed since then: the state before lies in the facts before
         journal.take([e for e in facts if upto is None or (e.seq or 0) <= upto])
-        # Where the session was compressed after `upto`, what was before is not read, and is not news either.
-        journal.seq = max(journal.seq, upto or 0)
         journal.loaded = True
         return journal
 

@@ -46,6 +46,7 @@ HIDDEN = [
     ("postgres://me:p@ss@db:5432/x", "postgres://me:•••@db:5432/x"),
     ("redis://:abc@db/0", "redis://:•••@db/0"),
     ("https://token:abc123@host", "https://token:•••@host"),
+    ("redis://:longer-than-all-that-stands-before-it@db/0", "redis://:•••@db/0"),
 ]
 
 SHOWN = [
@@ -64,6 +65,7 @@ SHOWN = [
     "TOKEN=$CI_TOKEN make release",
     'export TOKEN="${CI_TOKEN}"',
     "token = fetch_token(user)",
+    "token=fetch_token(user) secret=vault[name]",
     "client(token=self.token, password=None)",
     "def login(user: str, password: str) -> bool: ...",
     "password: ${{ secrets.DEPLOY }}",

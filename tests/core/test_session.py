@@ -122,6 +122,16 @@ def test_results_stand_in_model_order_whatever_order_they_came_in() -> None:
     assert [m.call_uuid for m in trace.messages if m.role == "tool"] == ["a", "b", "c"]
 
 
+def test_what_nobody_told_the_price_of_is_counted_apart_also_where_a_sub_agent_spent_it() -> None:
+    priced, unpriced, both = Usage(10, 1, cost=0.5), Usage(20, 2), Usage(7, 3, cost=0.25)
+    asked, answered = replace(reasoned(A), usage=priced), replace(reasoned("done"), usage=unpriced)
+    told = replace(ended(A), usage=both, unpriced=Usage(4, 1))
+
+    trace = sum_of(Prompted("hi"), RunStart("r"), asked, told, answered)
+
+    assert (trace.usage, trace.unpriced) == (Usage(37, 6, cost=0.75), Usage(24, 3))
+
+
 def test_no_message_is_empty_whatever_was_said() -> None:
     facts = [Prompted("", files=("a.png",)), Prompted(" \n"), RunStart("r"), reasoned("  ", A), ended(A, "")]
 

@@ -124,6 +124,17 @@ async def test_the_sizes_before_and_after_are_shown_with_the_counter(bench: Benc
     assert all(kinds[at + 1] == "ReasonStart" for at, kind in enumerate(kinds) if kind == "ContextSize")
 
 
+async def test_the_tools_that_a_model_is_told_of_count_as_well(bench: Bench) -> None:
+    many = [RecordingTool(f"tool{n}", description="It does a thing. " * 20) for n in range(10)]
+
+    few, all_of_them = [
+        only(await request(bench.engine(ScriptedModel("done"), tools), "hi", session), ContextSize).tokens
+        for tools, session in (([], "s"), (many, "t"))
+    ]
+
+    assert all_of_them > few + 500
+
+
 async def test_a_restarted_engine_reads_from_the_last_compression_on(bench: Bench) -> None:
     model, rule = Worker(12), PermissionRule.deny("look", "x")
     engine = bench.engine(model, [look()], compression_interceptor=TEN)

@@ -90,6 +90,26 @@ async def test_an_extension_is_asked_for_each_sub_agent_by_its_name(bench: Bench
     assert [m.content for m in model.of("worker").requests[0].messages] == ["Be brief.", "do it"]  # told once
 
 
+async def test_an_interceptor_that_is_added_for_a_sub_agent_takes_the_place_of_the_one_of_its_name(
+    bench: Bench,
+) -> None:
+    class Long(Brief):
+        def before_model(self, trace: Trace) -> Inject:
+            return Inject("Take your time.")
+
+    def each_its_own(engine: HarnessEngine, agent_name: str, builder: AgentBuilder) -> None:
+        builder.default_interceptor_add(Long() if agent_name == "worker" else Brief())
+
+    model = Cast([call("task", agent="worker", prompt="do it"), "done"], worker=["no"])
+    worker = Agent("worker", "Does it.", "You are the worker.")
+    engine = bench.engine(model, agents=[worker], extensions=[each_its_own])
+
+    await request(engine, "hi")
+
+    assert [m.content for m in model.of("worker").requests[0].messages] == ["Take your time.", "do it"]
+    assert [m.content for m in model.main.requests[0].messages] == ["Be brief.", "hi"]
+
+
 def test_an_extension_may_not_allow_a_sub_agent_more_than_all_may(bench: Bench) -> None:
     def wider(engine: HarnessEngine, agent_name: str, builder: AgentBuilder) -> None:
         if agent_name:

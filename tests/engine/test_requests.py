@@ -170,7 +170,7 @@ async def test_a_prompt_without_words_is_no_empty_message(bench: Bench) -> None:
     await request(engine, " \n ")
 
     assert all(paired(r) for r in model.requests)
-    assert len(model.requests) == 2
+    assert heard(model.requests[-1]) == ['(files: "cat.png" — not readable here)', "(no text)"]
 
 
 async def test_after_a_limit_the_queued_prompt_begins_the_next_run(bench: Bench) -> None:

@@ -393,6 +393,7 @@ async def test_a_question_of_a_sub_agent_s_sub_agent_is_asked_and_decided_in_the
     engine = bench.engine(model, [*(table := tools()).values()], agents=agents)
     (task,) = only(await request(engine, "go"), HITLPending).tasks
     assert (task.agent, task.session.count("/")) == ("worker", 2)
+    assert not await bench.store.unfinished(bench.clock.now() + 1e6)
     await bench.drop()
     engine = bench.engine(model, [*table.values()], agents=agents)
 
@@ -647,7 +648,10 @@ async def test_a_prompt_meanwhile_waits_for_the_sub_agent_and_is_then_heard(benc
 
 
 class Watching:
-    """Puts on record which agent begins and what it brought."""
+    """Puts on record what is handed over, which agent begins and what it brought."""
+
+    def before_tool(self, trace: Trace, made: ToolCall) -> Observe:
+        return Observe(f"{made.name} is called")
 
     def subagent_start(self, trace: Trace, made: ToolCall) -> Observe:
         return Observe(f"{made.args['agent']} begins")
@@ -665,7 +669,8 @@ async def test_hooks_see_a_sub_agent_begin_and_end(bench: Bench) -> None:
     facts = await bench.store.read("s")
     ruled = [(type(before).__name__, e.point, e.reason, type(after).__name__) for before, e, after in _around(facts)]
     assert ruled == [
-        ("ReasonEnd", "subagent_start", "worker begins", "ToolCallStart"),
+        ("ReasonEnd", "before_tool", "task is called", "HookRuled"),
+        ("HookRuled", "subagent_start", "worker begins", "ToolCallStart"),
         ("ToolCallStart", "subagent_end", "worker: ok", "ToolCallEnd"),
     ]
 
