@@ -322,7 +322,8 @@ class _Search:
     def _plain_command(self, node: Any) -> bool:
         """Whether blanks are all there is to tell the words of a command apart; then it is read without its nodes."""
         text = self._plain(node)
-        if not _PLAIN_COMMAND.fullmatch(text):
+        behind = self.source[node.end_byte : node.end_byte + 1]
+        if not _PLAIN_COMMAND.fullmatch(text) or (behind and behind in _REDIRECTS):  # `0<file` ends with no word
             return False
         if text not in self.plain:
             self.plain.add(text)

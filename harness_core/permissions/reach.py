@@ -17,7 +17,7 @@ from harness_core.permissions.shell import Command, read
 from harness_core.permissions.text import listed
 from harness_core.permissions.urls import BadUrl, canonical_url, local
 from harness_core.permissions.words import Word, quoted
-from harness_core.permissions.wrappers import RUNNERS, SHELLS, STATEFUL, running, runs_another
+from harness_core.permissions.wrappers import RUNNERS, SHELLS, STATEFUL, running, runs_another, starts
 
 _URL: Final = re.compile(r"(https?|ssh|git|s3)://", re.I)
 _SED_SUBSTITUTE: Final = re.compile(
@@ -49,9 +49,10 @@ def beyond(part: Command, places: Sequence[int], folders: Sequence[str], world: 
         return f"{base} changes what later commands mean"
     if running(part.argv):
         return _runner(part, folders, decide)
-    if runs_another(base) and base not in RUNNERS and (fault := _inner(part, folders, world, decide)):
+    wraps = runs_another(base) and (base not in RUNNERS or bool(starts(part.argv)))
+    if wraps and (fault := _inner(part, folders, world, decide)):
         return fault
-    for place in places if base in SHELLS or not runs_another(base) or base in RUNNERS else ():
+    for place in places if base in SHELLS or not wraps else ():
         text = part.words[place].text
         if fault := _word(part.words[place], folders, world) or _contacted(base, part.argv, place):
             return fault

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import json
 import posixpath
-from collections.abc import Mapping
+import shlex
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from harness_core.permissions import wrappers
 from harness_core.permissions.cases import real
 from harness_core.permissions.paths import World
 from harness_core.permissions.rule import PermissionRule
@@ -62,6 +64,37 @@ def test_the_order_of_rules_never_matters() -> None:
     wrong = [row for row in RULES if ruled({**row, "rules": row["rules"][::-1]}) != row["expect"]]
 
     assert wrong == []
+
+
+ELSEWISE = ("capsh", "nix")  # behind an option alone do they run what they are given
+
+
+def wrapped() -> Iterator[str]:
+    """`rm x`, behind each program that runs another one, with as many words between them as that takes."""
+    for name, (operands, _) in wrappers._BEFORE.items():
+        yield shlex.join([name, *["1"] * operands, "rm", "x"])
+    for name, verbs in wrappers.RUNNERS.items():
+        for verb, (operands, _) in verbs.items():
+            yield shlex.join([name, verb, *["1"] * operands, "rm", "x"])
+
+
+def test_a_rule_looks_through_every_program_that_runs_another() -> None:
+    deny = [{"effect": "allow", "tool": "bash"}, {"effect": "deny", "tool": "bash", "pattern": "rm *"}]
+    commands = [command for command in wrapped() if not command.startswith(ELSEWISE)]
+
+    missed = [command for command in commands if ruled(bash(command, *deny)) != "deny"]
+    allowed = [
+        command
+        for command in commands
+        if ruled(bash(command, {"effect": "allow", "tool": "bash", "pattern": f"{command.split()[0]} *"})) != "ask"
+    ]
+
+    assert len(commands) > 200
+    assert (missed, allowed) == ([], [])
+
+
+def bash(command: str, *rules: Mapping[str, str]) -> dict[str, Any]:
+    return {"rules": rules, "tool": "bash", "args": {"command": command}}
 
 
 def test_a_rule_with_an_unknown_effect_only_ever_leaves_things_as_they_are() -> None:
