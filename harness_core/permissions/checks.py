@@ -59,8 +59,12 @@ def _steady(word: Word, name: str) -> Word:
 
 
 # Blanks are matched in one place each: two neighbours that match the same make a hostile script slow.
-_SED_LINE: Final = r"(?:\d+|\$)"
-_SED_COMMAND: Final = rf"(?:{_SED_LINE}(?:,(?:{_SED_LINE}|\+\d+))?[ \t]*)?(?:![ \t]*)?(?:[pd=]|q\d*)[ \t]*"
+_SED_LINE: Final = r"(?:\d+(?:~\d+)?|\$)"
+_SED_PLAIN: Final = r"(?:[pd=]|q\d*)[ \t]*"
+_SED_COMMAND: Final = (
+    rf"(?:{_SED_LINE}(?:,(?:{_SED_LINE}|\+\d+))?[ \t]*)?(?:![ \t]*)?"
+    rf"(?:{_SED_PLAIN}|\{{[ \t]*{_SED_PLAIN}(?:;[ \t]*{_SED_PLAIN})*;?[ \t]*\}}[ \t]*)"
+)
 _SED: Final = re.compile(rf"[ \t]*{_SED_COMMAND}(?:[;\n][;\n \t]*{_SED_COMMAND})*[;\n]?\s*")
 
 
@@ -102,7 +106,10 @@ def tar(words: Sequence[Word]) -> Paths:
         if word.glob:
             raise Refused(f"`{word.text}` may become an option of tar")
         text = word.text
-        if text.startswith("--"):
+        if text == "--file":
+            at += 1
+            paths.append(_archive(words, at))
+        elif text.startswith("--"):
             lists = _tar_long(text, paths) or lists
         elif at == 0 or text.startswith("-"):
             letters = text.lstrip("-")
@@ -115,29 +122,44 @@ def tar(words: Sequence[Word]) -> Paths:
             lists = lists or "t" in letters
             if f:
                 at += 1
-                if at >= len(words):
-                    raise Refused("tar has no archive")
-                paths.append(words[at])
+                paths.append(_archive(words, at))
         at += 1
     if not lists or not paths:
         raise Refused("tar does more than list one archive")
-    if any(":" in path.text or path.text.startswith("-") or path.glob for path in paths):
+    if any(":" in path.text or (path.text.startswith("-") and path.text != "-") or path.glob for path in paths):
         raise Refused("tar may contact another host for this archive")
     return paths
+
+
+def _archive(words: Sequence[Word], at: int) -> Word:
+    if at >= len(words):
+        raise Refused("tar has no archive")
+    return words[at]
 
 
 def _tar_long(text: str, paths: Paths) -> bool:
     option, equals, value = text.partition("=")
     if option == "--file" and value:
         paths.append(Word(value))
-    elif equals or option not in ("--list", "--verbose", "--gzip", "--bzip2", "--xz", "--numeric-owner"):
+    elif equals or option not in (
+        "--list",
+        "--verbose",
+        "--gzip",
+        "--bzip2",
+        "--xz",
+        "--zstd",
+        "--numeric-owner",
+        "--wildcards",
+    ):
         raise Refused(f"the option {option} of tar is not known to be harmless")
     return option == "--list"
 
 
 _FILE_TESTS: Final = listed("-e -f -d -s -r -w -x -L -h -b -c -p -S -O -G -N -k -u -g")
 _TEXT_TESTS: Final = listed("-n -z -t")
-_COMPARISONS: Final = listed("= == != -eq -ne -gt -lt -ge -le")
+_COMPARISONS: Final = listed("= == !=")
+_NUMBER_COMPARISONS: Final = listed("-eq -ne -gt -lt -ge -le")
+_NUMBERS: Final = re.compile(r"-?\d+ -?\d+")
 _FILE_COMPARISONS: Final = listed("-nt -ot -ef")
 
 
@@ -168,6 +190,8 @@ def _clause(clause: list[Word]) -> Paths:
             return []
         case [left, operator, right] if operator in _COMPARISONS and not _operator(left) and not _operator(right):
             return []
+        case [left, operator, right] if operator in _NUMBER_COMPARISONS and _NUMBERS.fullmatch(f"{left} {right}"):
+            return []
         case [_, operator, _] if operator in _FILE_COMPARISONS:
             return [clause[0], clause[2]]
     raise Refused("this test is not one of the plain ones")
@@ -187,8 +211,9 @@ _CONVERSION: Final = re.compile(r"%(?:[-+ #0]*\d{0,3}(?:\.\d{1,3})?[sdiouxXcbqfe
 
 def printf(words: Sequence[Word]) -> Paths:
     """A format of plain conversions: `%n` sets a variable, `-v` too."""
-    rest = words[1:] if words and words[0].text == "--" else words
-    if not rest or rest[0].text.startswith("-") or rest[0].glob:
+    ended = bool(words) and words[0].text == "--"
+    rest = words[1:] if ended else words
+    if not rest or (rest[0].text.startswith("-") and not ended) or rest[0].glob:
         raise Refused("printf has no plain format")
     if "%" in _CONVERSION.sub("", rest[0].text):
         raise Refused("the format of printf does more than print")
@@ -206,58 +231,6 @@ def date(what: Given) -> None:
         raise Refused("date may set the clock")
     if any(value and "TZ" in value.text for _, value in what.options):
         raise Refused("TZ can name a file")
-
-
-_COLUMN: Final = re.compile(
-    r"(?:pid|ppid|pgid|pgrp|sid|sess|tid|lwp|nlwp|thcount|user|uid|ruser|ruid|euser|euid|group|gid|comm|ucmd|ucomm|fname"
-    r"|cmd|args|command|%cpu|pcpu|cpu|c|cp|%mem|pmem|rss|rssize|rsz|vsz|vsize|size|sz|etime|etimes|time|cputime|bsdtime"
-    r"|start|start_time|stime|lstart|bsdstart|stat|state|s|tty|tt|tname|ni|nice|pri|priority|cls|class|psr|wchan)"
-    r"(?::\d+)?(?:=\w*)?"
-)
-
-
-def _columns(text: str) -> None:
-    if not all(_COLUMN.fullmatch(column) for column in text.split(",")):
-        raise Refused(f"a column of `{text}` may show environments")
-
-
-def ps(words: Sequence[Word]) -> Paths:
-    """All BSD letters or all dash options; the BSD letter e would show environments.
-
-    What ps cannot take as dash options it takes as BSD letters, so nothing may be refused there: with columns of one's
-    own no letters of another format.
-    """
-    texts = [word.text for word in words]
-    if any(word.glob for word in words):
-        raise Refused("a glob may become an option of ps")
-    if texts and re.fullmatch(r"[auxfjlwhT]+|[axw]+o", texts[0]):
-        rest = texts[1:]
-        if texts[0].endswith("o"):
-            _columns(rest.pop(0) if rest else "")
-        if all(re.fullmatch(r"--sort=[\w,+%-]+|--no-headers?|--forest", text) for text in rest):
-            return []
-        raise Refused("options of two kinds of ps are mixed")
-    at, columns, letters = 0, False, ""
-    while at < len(texts):
-        if texts[at] in ("-o", "-eo", "-p", "-u", "-C", "--ppid") and at + 1 < len(texts):
-            if not re.fullmatch(r"[\w%,.=+:-]+", texts[at + 1]):
-                raise Refused("an option of ps is not plain")
-            if texts[at].endswith("o"):
-                _columns(texts[at + 1])
-                columns = True
-            at += 2
-        elif texts[at] == "-aux" or re.fullmatch(
-            r"-[eAfFlLHjyw]+|--sort=[\w,+%-]+|--no-headers?|--forest|--headers?", texts[at]
-        ):
-            letters += texts[at] if not texts[at].startswith("--") else ""
-            at += 1
-        else:
-            raise Refused(f"`{texts[at]}` of ps may show environments")
-    if columns and not set(letters) <= set("-eAwLH"):
-        raise Refused("ps takes columns beside another format for BSD letters, which may show environments")
-    if "-aux" in texts and len(texts) > 1:
-        raise Refused("options of two kinds of ps are mixed")
-    return []
 
 
 def diff(what: Given) -> None:
@@ -304,6 +277,12 @@ def strings(what: Given) -> None:
 
 
 def unzip(what: Given) -> None:
-    """Only with -l, -v or -Z: otherwise it writes."""
-    if not what.has("-l", "-Z"):
+    """Only if it lists or tests: otherwise it writes."""
+    if not what.has("-l", "-v", "-t", "-Z"):
         raise Refused("unzip writes what it unpacks")
+
+
+def packed(what: Given) -> None:
+    """Only if it lists, tests or prints: otherwise it puts another file into the place of the one it is given."""
+    if not what.has("-c", "--stdout", "--to-stdout", "-l", "--list", "-t", "--test"):
+        raise Refused("without -c it replaces the file")

@@ -9,6 +9,7 @@ from typing import Final
 from harness_core.permissions.flags import Given, Program, Refused, program
 from harness_core.permissions.text import listed
 
+_REGION: Final = re.compile(r"[a-z]{2,}(-[a-z0-9]+)+")
 _PLAIN: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9@._:-]*")
 # Objects whose fields are no secrets by design. Not configmaps, not secrets, not what a plug-in defines.
 _KINDS: Final = listed(
@@ -36,7 +37,14 @@ def _kinds(what: Given) -> None:
         raise Refused("whole objects hold environments, and these secrets")
 
 
+def _region(what: Given) -> None:
+    # It becomes part of the name of the host that is asked, with a signed request.
+    if any(option == "--region" and value and not _REGION.fullmatch(value.text) for option, value in what.options):
+        raise Refused("this is no name of a region")
+
+
 def _bucket(what: Given) -> None:
+    _region(what)
     if not all(re.fullmatch(r"s3://[A-Za-z0-9._/-]*", operand.text) for operand in what.operands):
         raise Refused("this is no name of a bucket")
 
@@ -47,26 +55,31 @@ _GET: Final = program(
     "n:Al:o:", "namespace: all-namespaces selector: output: show-labels no-headers sort-by: field-selector:", "text",
     check=_kinds,
 )  # fmt: skip
-_AWS: Final = program("", "region: output: query: no-cli-pager human-readable summarize recursive", "none")
+_AWS: Final = program(
+    "", "region: output: query: no-cli-pager human-readable summarize recursive", "none", check=_region
+)
 _GCLOUD: Final = program("", "project: zone: region: limit: filter: format:", "none")
 _GH: Final = program("L:s:", "limit: state: json: comments", "text", check=_names)
 
 CLOUD: Final[Mapping[str, Program]] = {
     "systemctl": program("", "no-pager user", verbs=dict.fromkeys(
         ("status", "is-active", "is-enabled", "is-failed", "list-units", "list-unit-files", "list-timers",
-         "list-sockets"), _UNIT)),
+         "list-sockets", "list-dependencies", "list-jobs", "is-system-running", "get-default"), _UNIT)),
     "docker": program(verbs=dict.fromkeys(
         ("ps", "images", "container ls", "image ls", "network ls", "volume ls"), _LIST)
-        | {"version": program("", "", "none")}),
+        | dict.fromkeys(("version", "info", "context ls", "compose ls"), program("", "", "none"))),
     "kubectl": program("n:", "namespace:", verbs={
         "get": _GET, "describe": _GET, "top": _GET,
         "version": program("", "client", "none"), "config current-context": program("", "", "none"),
-        "config get-contexts": program("", "", "none")}),
+        "config get-contexts": program("", "", "none"), "cluster-info": program("", "", "none"),
+        "api-resources": program("o:", "namespaced:: output:", "none"), "api-versions": program("", "", "none"),
+        "explain": program("", "recursive", "text", check=_names)}),
     "aws": program("", "region: no-cli-pager", verbs={
         "s3 ls": program("", "region: human-readable summarize recursive", "text", check=_bucket),
         "sts get-caller-identity": _AWS, "ec2 describe-instances": _AWS, "ec2 describe-regions": _AWS}),
     "gcloud": program("", "project:", verbs=dict.fromkeys(
         ("compute instances list", "projects list", "container clusters list", "compute zones list"), _GCLOUD)),
     "gh": program(verbs=dict.fromkeys(
-        ("pr list", "pr view", "pr status", "issue list", "issue view", "issue status", "run list", "run view"), _GH)),
+        ("pr list", "pr view", "pr status", "pr checks", "pr diff", "issue list", "issue view", "issue status",
+         "run list", "run view", "release list", "release view", "repo view", "workflow list", "label list"), _GH)),
 }  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -20,7 +21,8 @@ _DIFF: Final = (
     "word-diff-regex: color-words:: color-moved:: no-renames find-renames:: find-copies:: find-copies-harder check "
     "full-index binary abbrev:: diff-filter: pickaxe-all pickaxe-regex text ignore-space-change ignore-all-space "
     "ignore-blank-lines ignore-space-at-eol ignore-cr-at-eol unified: inter-hunk-context: function-context exit-code "
-    "quiet no-ext-diff no-textconv no-prefix minimal patience histogram "
+    "quiet no-ext-diff no-textconv no-prefix src-prefix: dst-prefix: line-prefix: relative:: no-relative "
+    "find-object: indent-heuristic no-indent-heuristic minimal patience histogram "
     "diff-algorithm: compact-summary cached staged merge-base patch-with-stat cc combined-all-paths reverse"
 )
 _DIFF_SHORT: Final = "puzRabwWsU:M::C::B::S:G:mcrt"
@@ -31,7 +33,8 @@ _LOG: Final = _DIFF + (
     "follow date: relative-date topo-order date-order author-date-order left-right cherry-pick cherry-mark cherry "
     "boundary walk-reflogs simplify-by-decoration full-history ancestry-path children parents source mailmap "
     "no-mailmap no-notes show-pulls min-parents: max-parents: count left-only right-only log-size full-diff objects "
-    "no-walk numbered"
+    "no-walk numbered notes:: expand-tabs:: no-expand-tabs no-abbrev exclude: since-as-filter: "
+    "decorate-refs-exclude: show-linear-break::"
 )
 _LOG_SHORT: Final = _DIFF_SHORT + "n:giEFPqL:"
 
@@ -64,11 +67,27 @@ _REFS: Final = (
     "no-color ignore-case"
 )
 
+# Settings that are no secrets: others hold tokens, or the headers that are sent with every request.
+_SETTING: Final = re.compile(
+    r"user\.(name|email)|init\.defaultbranch|pull\.(rebase|ff)|push\.(default|autosetupremote)|fetch\.prune"
+    r"|core\.(autocrlf|eol|safecrlf|filemode|ignorecase|bare|editor|pager|excludesfile|hookspath|quotepath|longpaths"
+    r"|symlinks|fsmonitor|attributesfile)|merge\.(tool|ff|conflictstyle)|rebase\.(autostash|autosquash)"
+    r"|(commit|tag)\.gpgsign|diff\.(tool|renames|algorithm)|branch\.[\w./-]+\.(remote|merge|rebase)"
+    r"|remote\.[\w./-]+\.(url|pushurl|fetch)|remote\.pushdefault",
+    re.I | re.A,
+)
+
+
+def _setting(what: Given) -> None:
+    if len(what.operands) != 1 or not _SETTING.fullmatch(what.operands[0].text):
+        raise Refused("only one setting that is known to be no secret is read unasked")
+
+
 _VERBS: Final[Mapping[str, Program]] = {
     "status": program(
         "sbvzu::",
         "short branch porcelain:: long verbose untracked-files:: ignored:: show-stash ahead-behind no-ahead-behind "
-        "renames no-renames column:: no-column",
+        "renames no-renames find-renames:: column:: no-column",
     ),
     "log": program(_LOG_SHORT, _LOG, digits=True, check=_formatted),
     "show": program(_LOG_SHORT, _LOG, digits=True, check=_formatted),
@@ -84,7 +103,7 @@ _VERBS: Final[Mapping[str, Program]] = {
         "q",
         "abbrev-ref:: show-toplevel verify short:: git-dir absolute-git-dir git-common-dir is-inside-work-tree "
         "is-inside-git-dir is-bare-repository show-prefix show-cdup symbolic symbolic-full-name quiet all branches:: "
-        "tags:: remotes:: show-superproject-working-tree is-shallow-repository",
+        "tags:: remotes:: git-path: show-superproject-working-tree is-shallow-repository",
     ),
     "ls-files": program(
         "cdmosiutzkvx:",
@@ -126,6 +145,9 @@ _VERBS: Final[Mapping[str, Program]] = {
     "worktree list": program("vz", "porcelain verbose", "none"),
     "count-objects": program("vH", "verbose human-readable", "none"),
     "cat-file": program("tpse", most=1),
+    "cat-file blob": program(most=1), "cat-file commit": program(most=1), "cat-file tree": program(most=1),
+    "config": program("", "get get-all local global system bool int path", "text", check=_setting),
+    "config get": program("", "all local global system", "text", check=_setting),
     "name-rev": program("", "name-only tags refs: all always"),
     "cherry": program("v", "verbose abbrev::"),
     "symbolic-ref": program("q", "short quiet", most=1),

@@ -85,7 +85,7 @@ _SWITCHES: Final = listed(
 )
 
 # Verbs of git that a rule for all of git means. Any other may be an alias, which may be any program.
-_GIT_LOOKS: Final = frozenset(verb.partition(" ")[0] for verb in GIT.verbs or ())
+_GIT_LOOKS: Final = frozenset(verb.partition(" ")[0] for verb in GIT.verbs or ()) - {"config"}
 _GIT_VERBS: Final = _GIT_LOOKS | listed(
     "add am apply archive branch bundle checkout checkout-index cherry-pick clean clone commit commit-tree fetch "
     "format-patch fsck gc init merge merge-file merge-tree mv pack-refs prune pull push read-tree rebase remote repack "

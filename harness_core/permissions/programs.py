@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from harness_core.permissions import checks, filters
+from harness_core.permissions import checks, filters, processes
 from harness_core.permissions.cloud import CLOUD
 from harness_core.permissions.flags import Program, program
 from harness_core.permissions.git import GIT
@@ -21,21 +21,22 @@ _HELP: Final = " help version"
 _SUM: Final = program("bt", "binary text tag zero" + _HELP, glob=True)
 
 _FD: Final = program(
-    "HIFgisapu0t:e:d:E:S:c:",
+    "HIFgisapuq01t:e:d:E:S:c:j:o:",
     "hidden no-ignore no-ignore-vcs unrestricted case-sensitive ignore-case glob regex fixed-strings and: "
     "absolute-path full-path print0 max-depth: min-depth: exact-depth: exclude: prune type: extension: size: "
-    "changed-within: changed-before: color: max-results: one-file-system show-errors strip-cwd-prefix",
+    "changed-within: changed-before: color: max-results: one-file-system show-errors strip-cwd-prefix "
+    "quiet threads: owner: no-require-git no-ignore-parent",
     "pattern",
     names=True,
 )
 
 _GREP: Final = program(
-    "EFGPHhIiLlnoqrsTUVvwxyzZabce:A:B:C:m:",
+    "EFGPHhIiLlnoqrsTUVvwxyzZabce:A:B:C:m:d:",
     "extended-regexp fixed-strings basic-regexp perl-regexp regexp: ignore-case no-ignore-case invert-match "
     "word-regexp line-regexp count color:: colour:: files-without-match files-with-matches max-count: "
     "only-matching quiet silent no-messages byte-offset with-filename no-filename line-number initial-tab null "
     "after-context: before-context: context: text binary-files: exclude: exclude-dir: include: recursive "
-    "line-buffered null-data label: group-separator: no-group-separator" + _HELP,
+    "line-buffered null-data null label: group-separator: no-group-separator binary directories:" + _HELP,
     "pattern",
     glob=True,
     digits=True,
@@ -54,8 +55,8 @@ PROGRAMS: Final[Mapping[str, Program]] = {
         names=True,
     ),
     "stat": program("fLtc:", "format: printf: file-system dereference terse cached:" + _HELP, glob=True, names=True),
-    "file": program("bikhN0", "brief mime mime-type mime-encoding keep-going no-dereference no-pad print0" + _HELP,
-                    names=True),
+    "file": program("bikhLrN0F:", "brief mime mime-type mime-encoding extension keep-going no-dereference dereference "
+                    "no-pad print0 raw separator:" + _HELP, names=True),
     "du": program(
         "0abcd:hHkmsSxt:",
         "all apparent-size bytes total max-depth: human-readable si summarize separate-dirs one-file-system null "
@@ -109,11 +110,12 @@ PROGRAMS: Final[Mapping[str, Program]] = {
     "md5sum": _SUM, "sha1sum": _SUM, "sha224sum": _SUM, "sha256sum": _SUM, "sha384sum": _SUM, "sha512sum": _SUM,
     "b2sum": program("bl:t", "binary length: text tag zero" + _HELP, glob=True),
     "cksum": program("a:", "algorithm: untagged tag raw zero" + _HELP, glob=True),
+    "shasum": program("ba:tU", "binary algorithm: text UNIVERSAL" + _HELP),
     "sum": program("rs", "sysv" + _HELP, glob=True),
     # search
     "grep": _GREP, "egrep": _GREP, "fgrep": _GREP,
     "rg": program(
-        "acFHiIlnNoPpqSsUuvVwx0he:A:B:C:g:m:t:T:M:r:j:d:E:",
+        "abcFHiIlnNoPpqSsUuvVwx0.he:A:B:C:g:m:t:T:M:r:j:d:E:",
         "text count count-matches fixed-strings with-filename no-filename ignore-case smart-case case-sensitive "
         "line-number no-line-number files-with-matches files-without-match files null only-matching pcre2 no-pcre2 "
         "pretty quiet multiline multiline-dotall unrestricted invert-match word-regexp line-regexp regexp: "
@@ -123,7 +125,8 @@ PROGRAMS: Final[Mapping[str, Program]] = {
         "no-messages json stats sort: sortr: sort-files color: colors: column no-column heading no-heading trim "
         "vimgrep passthru crlf null-data line-buffered block-buffered one-file-system no-follow byte-offset "
         "context-separator: field-match-separator: field-context-separator: path-separator: include-zero debug trace "
-        "binary no-binary mmap no-mmap engine: auto-hybrid-regex no-unicode" + _HELP,
+        "binary no-binary mmap no-mmap engine: auto-hybrid-regex no-unicode no-require-git no-ignore-files "
+        "no-ignore-exclude no-ignore-messages stop-on-nonmatch pcre2-version" + _HELP,
         "pattern", patterns="-e --regexp --files --type-list",
     ),
     # text in, text out
@@ -150,7 +153,9 @@ PROGRAMS: Final[Mapping[str, Program]] = {
         "suppress-common-lines ignore-case ignore-file-name-case ignore-tab-expansion ignore-trailing-space "
         "ignore-space-change ignore-all-space ignore-blank-lines ignore-matching-lines: text strip-trailing-cr "
         "new-file unidirectional-new-file label: show-c-function show-function-line: minimal speed-large-files color:: "
-        "exclude: no-dereference expand-tabs initial-tab tabsize: rcs normal ed" + _HELP, glob=True, check=checks.diff,
+        "exclude: no-dereference expand-tabs initial-tab tabsize: rcs normal ed line-format: old-line-format: "
+        "new-line-format: unchanged-line-format: old-group-format: new-group-format: changed-group-format: "
+        "unchanged-group-format:" + _HELP, glob=True, check=checks.diff,
     ),
     "cmp": program("bln:si:", "print-bytes verbose bytes: quiet silent ignore-initial:" + _HELP, most=4),
     "paste": program("d:sz", "delimiters: serial zero-terminated" + _HELP, glob=True),
@@ -177,12 +182,12 @@ PROGRAMS: Final[Mapping[str, Program]] = {
     "yq": program("rPNCMjeo:p:I:", "prettyPrint no-doc colors no-colors output-format: input-format: indent: "
                   "unwrapScalar exit-status", "pattern", check=filters.yq),
     # archives
-    "unzip": program("lvZ1tqh", "", most=None, check=checks.unzip),
-    "zipinfo": program("12smlvhtTz"),
+    "unzip": program("lvZ1tqh", "", check=checks.unzip), "zipinfo": program("12smlvhtTz"),
+    "zcat": program("q"), "bzcat": program(), "xzcat": program(),
     # words and truths
     "true": program("", "", "text", glob=True), "false": program("", "", "text", glob=True),
     ":": program("", "", "text", glob=True),
-    "which": program("a", "all", "text"), "type": program("atpPf", "", "text"),
+    "which": program("a", "all", "text"), "whereis": program("bms", "", "text"), "type": program("atpPf", "", "text"),
     # the machine
     "id": program("ugGnrza", "user group groups name real zero" + _HELP, "text"),
     "whoami": program("", _HELP, "none"), "groups": program("", _HELP, "text"),
@@ -206,7 +211,7 @@ OWN: Final[Mapping[str, Callable[[Sequence[Word]], list[Word]]]] = {
     "[": checks.bracket,
     "printf": checks.printf,
     "echo": checks.echo,
-    "ps": checks.ps,
+    "ps": processes.ps,
     "command": checks.command,
     "xxd": checks.xxd,
     "expr": checks.echo,
@@ -216,13 +221,34 @@ OWN: Final[Mapping[str, Callable[[Sequence[Word]], list[Word]]]] = {
 EXACT: Final = frozenset(
     [(name, "--version") for name in listed(
         "python python3 node npm gcc g++ cc clang clang++ curl wget docker make cmake pip pip3 bash git ruby perl "
-        "java javac ls cat grep sed awk gawk find tar sort rg fd jq yq tree aws gh psql sqlite3 rsync vim less zip env"
+        "java javac php deno bun uv terraform mysql redis-cli shasum "
+        "ls cat grep sed awk gawk find tar sort rg fd jq yq tree aws gh psql sqlite3 rsync vim less zip env"
     )]
     + [("python", "-V"), ("python3", "-V"), ("node", "-v"), ("npm", "-v"), ("java", "-version"), ("perl", "-v"),
-       ("ruby", "-v"), ("openssl", "version"), ("pip", "list"), ("pip3", "list"), ("locale",), ("who",)]
+       ("ruby", "-v"), ("openssl", "version"), ("locale",), ("who",), ("python3", "-VV"), ("php", "-v"),
+       ("make", "-v"), ("docker", "-v"), ("pip", "-V"), ("pip3", "-V"), ("curl", "-V"), ("ssh", "-V"), ("bun", "-v"),
+       ("terraform", "version"), ("terraform", "-version"), ("nginx", "-v")]
 )  # fmt: skip
+
+
+_GZIP: Final = program(
+    "cdltvqk123456789", "stdout to-stdout decompress uncompress list test verbose quiet keep", check=checks.packed
+)
+# Not: outdated, uptodate and what chooses an index, which ask the network; log, path and python. Not freeze, which runs
+# the version control of what is installed from a checkout.
+_PIP: Final = program(verbs={
+    "list": program("lve", "local user not-required editable exclude-editable format: exclude: verbose", "none"),
+    "show": program("fv", "files verbose", "text"), "check": program("", "", "none"),
+})  # fmt: skip
+
+# Programs that do much else, which rules may let them do: here is only what of it reads.
+WORKERS: Final[Mapping[str, Program]] = {
+    "npm": program(verbs=dict.fromkeys(
+        ("ls", "list"), program("aglp", "all global long parseable json depth: omit: include:", "text"))),
+    "pip": _PIP, "pip3": _PIP, "gzip": _GZIP, "gunzip": _GZIP,
+}  # fmt: skip
 
 
 def known(name: str) -> Program | None:
     """The record of a program; None if it is not in the tables."""
-    return PROGRAMS.get(name) or (CLOUD.get(name) if ALLOW_CLOUD_READS else None)
+    return PROGRAMS.get(name) or WORKERS.get(name) or (CLOUD.get(name) if ALLOW_CLOUD_READS else None)

@@ -19,6 +19,7 @@ _CHOOSING: Final = frozenset({"--include", "-g", "--glob", "--iglob"})
 # Programs that read what a folder holds that they are given; the others take files, or do not follow its symlinks.
 _OPENING: Final = frozenset({"diff"})
 _PATHSPEC: Final = re.compile(r":\((?:(?:top|icase|literal|glob|exclude)(?:,(?!\))|(?=\))))*\)", re.I)
+_VALUE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 _NAME: Final = re.compile(r"[a-z][a-z0-9_.+-]*|\[|:")
 
 
@@ -231,6 +232,8 @@ def verb_of(what: Program, name: str, words: Sequence[Word]) -> tuple[str, Progr
         kind = what.options.get(f"-{option[1:]}" if not option.startswith("--") else option)
         if kind is None:
             raise Refused(f"the option {option} of {name} is not known to be harmless")
+        if kind != "plain":
+            _plain_value(words, at, name)
         at += 1 if kind == "plain" or "=" in words[at].text else 2
     for length in (3, 2, 1):
         named = words[at : at + length]
@@ -238,6 +241,13 @@ def verb_of(what: Program, name: str, words: Sequence[Word]) -> tuple[str, Progr
         if len(named) == length and verb in what.verbs and not any(word.glob for word in named):
             return f"{name} {verb}", what.verbs[verb], words[at + length :]
     raise Refused(f"this verb of {name} is not known to be read-only")
+
+
+def _plain_value(words: Sequence[Word], at: int, name: str) -> None:
+    """What an option before the verb is given: a namespace, a region, a project."""
+    value = words[at].text.partition("=")[2] or (words[at + 1].text if at + 1 < len(words) else "")
+    if not _VALUE.fullmatch(value):
+        raise Refused(f"`{value}` is no plain value of {words[at].text} of {name}")
 
 
 def _git(what: Program, words: Sequence[Word], places: Sequence[str], world: World) -> None:
