@@ -11,9 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from bot import check, demo, judging, loaded, logs, replaying
-from bot.app import Bot, LocalBot, model_of
+from bot.app import Bot, model_of
 from bot.approvers import Access
 from bot.config import VARIABLES, Settings, in_force
+from bot.folders import WORKSPACES
+from bot.local_bot import LocalBot
 from bot.sessions import NoSuchSession
 from bot.slack_api import SlackRefused, SlackUnreachable
 from harness_core.errors import ConfigError, StoreError
@@ -141,7 +143,7 @@ def _local_lines(local: LocalBot) -> Sequence[str]:
 
 
 def _lines(settings: Settings, bot: Bot) -> Sequence[str]:
-    folder = settings.workspace or settings.data / "workspaces"
+    folder = settings.workspace or settings.data / WORKSPACES
     per = "one folder for all sessions" if settings.workspace else "a folder per session"
     practice = "the practice model, which follows a few plain requests and needs no network (no HARNESS_MODEL)"
     model = settings.model.name or practice

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import errno
-import hashlib
 import logging
-import re
-import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Final, Self
 
 from slack_bolt.adapter.socket_mode.async_handler import AsyncSocketModeHandler
@@ -21,12 +16,11 @@ from bot.approvers import Access
 from bot.chronicle import Chronicle
 from bot.config import Settings, SlackSettings
 from bot.facts import CODEC
-from bot.folders import keep_apart, kept_files, not_emptied, private
+from bot.folders import DATABASE, WORKSPACES, kept_files, own_workspace, ready
 from bot.foresight import Foresight
 from bot.ids import Identity
 from bot.inbox import Inbox
 from bot.listeners import bolt_app
-from bot.local import LocalWorkspace, people
 from bot.people import Directory
 from bot.policy import PolicyKeeper, default_path
 from bot.presenter import Presenter
@@ -36,7 +30,7 @@ from bot.slack_api import SlackApi, SlackUnreachable
 from bot.wire import Wire
 from harness_core.clock import SystemClock
 from harness_core.engine import HarnessEngine
-from harness_core.errors import ConfigError, StoreError
+from harness_core.errors import ConfigError
 from harness_core.hooks import in_order
 from harness_core.masking import register_secret
 from harness_core.models.practice import PracticeModel
@@ -54,8 +48,6 @@ from harness_core.tools.shell import bash_tool
 
 log = logging.getLogger(__name__)
 
-DATABASE: Final = "harness.db"
-LOCAL_DATABASE: Final = "local.db"
 PING: Final = 10.0  # seconds between two pings of the socket; after four without a pong it is opened anew
 SOCKET: Final = 20.0  # seconds that the first connection has to open
 
@@ -93,11 +85,7 @@ class Bot:
 
     def __init__(self, settings: Settings, slack: SlackSettings, given: Access, parts: Parts = Parts()) -> None:
         self.settings, self.slack = settings, slack
-        keep_apart(settings, settings.policy or default_path())
-        private(settings.data)
-        not_emptied(settings.data / DATABASE, settings.data / "workspaces")
-        if not settings.workspace:
-            private(settings.data / "workspaces")
+        ready(settings, settings.policy or default_path())
         self.clock: Clock = parts.clock or SystemClock()
         self._own_store = parts.store is None
         self.store: SessionStore = parts.store or SQLiteStore(settings.data / DATABASE, codec=CODEC)
@@ -112,7 +100,7 @@ class Bot:
         self._hooked = Policy(Gate({tool.spec.name: tool for tool in tool_table(tools)}, hooks=in_order(hooks)))
         self._dead: frozenset[str] = frozenset()
         self.engine = HarnessEngine(
-            settings.workspace or settings.data / "workspaces",
+            settings.workspace or settings.data / WORKSPACES,
             settings.data,
             model=self.model,
             store=self.store,
@@ -266,75 +254,3 @@ def identity(reply: object) -> Identity:
                 org_wide=rest.get("is_enterprise_install") is True,
             )
     raise ConfigError("Slack did not say who this token belongs to. Is SLACK_API_URL a Slack-compatible server?")
-
-
-def own_workspace(data: Path) -> Callable[[str], Path]:
-    """A folder per session under the data folder. The name is readable, and no session id can lead out of it."""
-
-    def folder(session_id: str) -> Path:
-        readable = re.sub(r"[^A-Za-z0-9]+", "-", session_id).strip("-")[:60]
-        return data / "workspaces" / f"{readable}-{hashlib.sha256(session_id.encode()).hexdigest()[:12]}"
-
-    return folder
-
-
-class LocalBot:
-    """The bot in a workspace of its own, in this process: the demo, and the target of tests."""
-
-    def __init__(self, settings: Settings, parts: Parts = Parts(), *, in_memory: bool = False) -> None:
-        self.settings = settings
-        path = ":memory:" if in_memory else settings.data / LOCAL_DATABASE
-        not_emptied(settings.data / DATABASE, settings.data / LOCAL_DATABASE)
-        not_emptied(settings.data / LOCAL_DATABASE, settings.data / DATABASE)
-        self.workspace = LocalWorkspace(path, port=settings.local_port)
-        self._parts = parts
-
-    def made(self) -> Bot:
-        """A bot for this workspace, not started yet."""
-        slack = SlackSettings(self.workspace.bot_token, self.workspace.app_token, self.workspace.api_url)
-        # The local workspace starts switched on, with one administrator.
-        given = Access(
-            self.settings.admins or frozenset({people.ADA}),
-            self.settings.approvers,
-            frozenset({people.GENERAL, people.OPS, people.PRIVATE}),
-        )
-        return Bot(replace(self.settings, slack=slack), slack, given, self._parts)
-
-    async def __aenter__(self) -> Self:
-        await self._opened()
-        try:
-            self.bot = self.made()
-            await self.bot.start()
-        except BaseException:
-            await self.workspace.stop()
-            raise
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.bot.stop()
-        await self.workspace.stop()
-
-    async def _opened(self) -> None:
-        """Start the workspace; what stands in the way is said in words."""
-        port = self.settings.local_port
-        try:
-            await self.workspace.start()
-        except sqlite3.Error as error:
-            path = self.settings.data / LOCAL_DATABASE
-            raise StoreError(
-                f"{path} cannot be used: {error}. It was left as it is; if the disk is not full, move the file away, "
-                "and the local workspace begins anew."
-            ) from error
-        except BlockingIOError as error:
-            raise ConfigError(
-                f"Another local harness-bot works in {self.settings.data.resolve()}. Stop it, or give this one a "
-                "folder of its own with HARNESS_DATA."
-            ) from error
-        except OSError as error:
-            if error.errno == errno.EADDRINUSE:
-                why = "is taken, perhaps by another harness-bot"
-            elif error.errno == errno.EACCES and 0 < port < 1024:
-                why = "is for the administrator of this machine alone"
-            else:
-                raise
-            raise ConfigError(f"Port {port} {why}; set HARNESS_LOCAL_PORT (0: any that is free).") from error

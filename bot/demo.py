@@ -11,10 +11,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from bot.app import LocalBot, model_of
+from bot.app import model_of
 from bot.check import answers
 from bot.config import Settings
 from bot.local import LocalWorkspace, people
+from bot.local_bot import LocalBot
 
 PATIENCE: Final = 30.0  # seconds that any one thing may take
 _NAMES: Final = {people.ADA: "Ada", people.BOT_USER: "harness"}

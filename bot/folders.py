@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -12,10 +14,32 @@ import harness_core
 from bot.config import Settings
 from harness_core.errors import ConfigError, StoreError
 
+DATABASE: Final = "harness.db"
+LOCAL_DATABASE: Final = "local.db"  # of the local workspace
+WORKSPACES: Final = "workspaces"  # a folder per session, in the data folder
 OWNER_ONLY: Final = 0o700
 # What the bot runs: its own two packages, wherever they were installed from, and the libraries beside them.
 CODE: Final = (*(Path(path) for path in (*bot.__path__, *harness_core.__path__)), Path(sysconfig.get_path("purelib")))
 KEPT: Final = (".env", "*.env")  # in the current folder: where tokens lie that the bot was started with
+
+
+def ready(settings: Settings, policy: Path | None) -> None:
+    """Make the folders that are missing. policy: the policy file in force. Raises ConfigError, StoreError, OSError."""
+    keep_apart(settings, policy)
+    private(settings.data)
+    not_emptied(settings.data / DATABASE, settings.data / WORKSPACES)
+    if not settings.workspace:
+        private(settings.data / WORKSPACES)
+
+
+def own_workspace(data: Path) -> Callable[[str], Path]:
+    """A folder per session under the data folder. The name is readable, and no session id can lead out of it."""
+
+    def folder(session_id: str) -> Path:
+        readable = re.sub(r"[^A-Za-z0-9]+", "-", session_id).strip("-")[:60]
+        return data / WORKSPACES / f"{readable}-{hashlib.sha256(session_id.encode()).hexdigest()[:12]}"
+
+    return folder
 
 
 def private(folder: Path) -> Path:

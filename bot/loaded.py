@@ -7,10 +7,9 @@ from dataclasses import fields, replace
 from typing import Any
 
 from bot import check
-from bot.app import DATABASE, LOCAL_DATABASE
 from bot.check import Line
 from bot.config import Settings
-from bot.folders import not_emptied
+from bot.folders import DATABASE, LOCAL_DATABASE, WORKSPACES, not_emptied
 from bot.policy import PolicyKeeper, default_path
 from bot.replaying import check_rules, reader
 from harness_core.agents import Agent
@@ -136,7 +135,7 @@ def _record(settings: Settings) -> Line:
     if not path.exists():
         return Line(f"nothing is recorded yet: {path} is made at the start")
     try:
-        not_emptied(path, settings.data / "workspaces", settings.data / LOCAL_DATABASE)
+        not_emptied(path, settings.data / WORKSPACES, settings.data / LOCAL_DATABASE)
         with reader(settings) as journals:
             return Line(f"{path}: {len(journals.sessions())} sessions")
     except StoreError as error:

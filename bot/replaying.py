@@ -15,10 +15,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from bot.app import DATABASE, own_workspace
 from bot.check import Line
 from bot.config import Settings
 from bot.facts import CODEC, WORKSPACE
+from bot.folders import DATABASE, own_workspace
 from bot.ids import thread_of
 from bot.policy import PolicyKeeper, default_path
 from bot.quarrels import dead_ends_in

@@ -36,8 +36,9 @@ class Floor:
 # From the top down: a module imports from its own floor and from those below.
 FLOORS: Final = (
     Floor("bot: the command line, the demo", "bot.__main__ bot.demo bot.judging bot.loaded bot.replaying"),
+    Floor("bot: the bot beside a Slack of its own", "bot.local_bot"),
     Floor("bot: where the parts are put together", "bot.app"),
-    Floor("bot: a Slack in this process, for app alone", "bot.local.*"),
+    Floor("bot: a Slack in this process, for local_bot alone", "bot.local.*"),
     Floor(
         "bot: what reacts",
         "bot.listeners.* bot.inbox bot.decisions bot.commands bot.rule_commands bot.widening bot.presenter "
@@ -154,7 +155,9 @@ PARTS: Final = words(
     "harness_core.permissions.judge harness_core.policies "
     "harness_core.delegate harness_core.subagents"
 )
-COMPOSERS: Final = frozenset({"bot.app", "bot.loaded", "bot.demo", "bot.judging", "bot.replaying", "bot.__main__"})
+COMPOSERS: Final = frozenset(
+    {"bot.app", "bot.local_bot", "bot.loaded", "bot.demo", "bot.judging", "bot.replaying", "bot.__main__"}
+)
 
 # All that pure modules import of others: none of it knows the time, chance, a disk or a network.
 HARMLESS: Final = words(

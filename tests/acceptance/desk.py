@@ -9,9 +9,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from bot.app import Bot, LocalBot, Parts
+from bot.app import Bot, Parts
 from bot.config import Settings
 from bot.local import Answer, LocalWorkspace, people
+from bot.local_bot import LocalBot
 from harness_core.events import Event
 from harness_core.ports import ChatModel, Tool
 from harness_core.testing import FakeClock

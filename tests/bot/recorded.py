@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
-from bot.app import DATABASE, own_workspace
 from bot.facts import CODEC
+from bot.folders import DATABASE, own_workspace
 from harness_core.engine import HarnessEngine
 from harness_core.events import HITLSubmitted
 from harness_core.handle import HITL

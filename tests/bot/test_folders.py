@@ -12,10 +12,10 @@ import pytest
 import bot
 import harness_core
 from bot import check
-from bot.app import LocalBot, own_workspace
 from bot.config import Settings
-from bot.folders import CODE, keep_apart
+from bot.folders import CODE, keep_apart, own_workspace
 from bot.loaded import check_loaded
+from bot.local_bot import LocalBot
 from harness_core.errors import ConfigError
 
 

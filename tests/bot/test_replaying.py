@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bot.__main__ import main
-from bot.app import own_workspace
+from bot.folders import own_workspace
 from harness_core.errors import ModelError
 from harness_core.interceptors.lookup import Lookup
 from harness_core.permissions.rule import PermissionRule

@@ -9,8 +9,8 @@ from typing import Any
 
 from playwright.async_api import async_playwright, expect
 
-from bot.app import LocalBot
 from bot.config import Settings
+from bot.local_bot import LocalBot
 from tests.browser.conftest import ARGUMENTS, CHROMIUM
 
 FOLDER = Path(__file__).parent / "pictures"

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from bot.app import LocalBot, Parts
+from bot.app import Parts
 from bot.config import Settings
+from bot.local_bot import LocalBot
 from harness_core.ports import ChatModel
 from harness_core.testing import RecordingTool, ScriptedModel, call
 from tests.browser.conftest import People, expect
