@@ -46,6 +46,9 @@ _WRITES: Final[Mapping[str, frozenset[str]]] = {
 }  # fmt: skip
 
 
+_CLUSTER: Final = re.compile(r"-[A-Za-z]+")  # `curl -so file`
+
+
 def written(name: str, words: Sequence[str | None]) -> Iterator[str]:
     """The files in which a program, by its base name, leaves what it is fed with."""
     if name in ("tee", "sponge", "dd"):
@@ -56,8 +59,10 @@ def written(name: str, words: Sequence[str | None]) -> Iterator[str]:
     for option, value in pairwise((*words, None)):
         if option in options and value:
             yield value
-        elif option and option.partition("=")[0] in options:
+        elif option and "=" in option and option.partition("=")[0] in options:
             yield option.partition("=")[2]
+        elif option and value and _CLUSTER.fullmatch(option) and f"-{option[-1]}" in options:
+            yield value
 
 
 def embedded(name: str, words: Sequence[str | None]) -> Iterator[str]:

@@ -80,6 +80,7 @@ _LETTERS_C: Final = re.compile(r"-[A-Za-z]*c|--command")
 _TABLE: Final = re.compile(r"-[A-Za-z]*f|--(?:make)?file=")
 _SOURCE: Final = re.compile(r"\d+|:::\+?|::::\+?")  # of arguments for `parallel`, where its command should stand
 _REDIRECTS: Final = ("<", ">", b"<", b">")
+_ASSIGNED: Final = re.compile(r"([A-Za-z_]\w*)\+?=")
 _EXPANDED: Final = re.compile(r"[$`]|[<>]\(")
 _SHELL_VALUE: Final = re.compile(r"[-+][A-Za-z]*[oO][A-Za-z]*|--(?:rcfile|init-file)")  # `-euo pipefail`
 _EVALUATED: Final = listed("eval trap ssh watch parallel tmux")
@@ -155,6 +156,8 @@ class _Search:
             self.shell = False
             for string in self.strings:
                 self._add(string)
+                for _, inner in _CALLS.findall(string):
+                    self._add(inner)
                 if self.timed:
                     self._add(_TIMES.sub("", string))
         for name in self.tells:
@@ -322,8 +325,7 @@ class _Search:
     def _plain_command(self, node: Any) -> bool:
         """Whether blanks are all there is to tell the words of a command apart; then it is read without its nodes."""
         text = self._plain(node)
-        behind = self.source[node.end_byte : node.end_byte + 1]
-        if not _PLAIN_COMMAND.fullmatch(text) or (behind and behind in _REDIRECTS):  # `0<file` ends with no word
+        if not _PLAIN_COMMAND.fullmatch(text) or self._is_descriptor(node):
             return False
         if text not in self.plain:
             self.plain.add(text)
@@ -335,23 +337,44 @@ class _Search:
         if text in self.plain and not further:
             return
         self.plain.add(text)
-        argv: list[str | None] = []
-        for child in node.children:
-            kind = child.type
-            if kind in _ARGUMENTS or kind == "command_name":
-                if kind == "number" and self.source[child.end_byte : child.end_byte + 1] in _REDIRECTS:
-                    continue  # `0<file`: the grammar counts the number to the words
-                if kind == "concatenation" or kind == "command_name":
-                    argv.extend(self._words(child, kind))
-                    continue
-                # bash puts the name of a pipe there
-                argv.append("/dev/fd/63" if kind == "process_substitution" else self._word(child, kind))
-                if kind == "string" and argv[-1] and " " in argv[-1]:
-                    self.strings.append(argv[-1])
+        argv = self._argv(node)
         if argv:
             self._run((*argv, *further))
             if values := [self._plain(c).partition("=")[2] for c in node.children if c.type == "variable_assignment"]:
                 self.told.append((argv[0], *map(loose, values)))
+
+    def _argv(self, node: Any) -> list[str | None]:
+        argv: list[str | None] = []
+        end = -1
+        for child in node.children:
+            kind = child.type
+            if kind not in _ARGUMENTS and kind != "command_name":
+                continue
+            if kind == "number" and self._is_descriptor(child):
+                continue
+            # bash puts the name of a pipe there
+            words: list[str | None] = ["/dev/fd/63"] if kind == "process_substitution" else self._words(child, kind)
+            if child.start_byte == end:  # the grammar took one word for two
+                words = [None]
+                argv.pop()
+            if words == [None] and argv and argv[0] in ("env", "sudo", "doas"):
+                words = [self._set_before(child)]
+            if kind == "string" and words[0] and " " in words[0]:
+                self.strings.append(words[0])
+            argv.extend(words)
+            end = child.end_byte
+        return argv
+
+    def _is_descriptor(self, node: Any) -> bool:
+        """Whether a number belongs to a redirect behind it, as in `0<file`; the grammar counts it to the words."""
+        return self.source[node.end_byte : node.end_byte + 1] in _REDIRECTS
+
+    def _set_before(self, node: Any) -> str | None:
+        """The name in `env NAME="$VALUE"`, where the value is only known when it runs; None for any other word."""
+        found = _ASSIGNED.match(self._plain(node))
+        if found is None or _RUNS_VALUE.fullmatch(found[1]):
+            return None
+        return found[0]
 
     def _run(self, argv: Argv) -> None:
         if argv in self.done:
@@ -417,7 +440,7 @@ class _Search:
         elif name.startswith("git-"):
             return [("git", name[4:], *argv[1:])]
         elif name in COMMAND_OPTIONS:
-            self._option_string(argv, COMMAND_OPTIONS[name])
+            self._option_string(argv, COMMAND_OPTIONS[name], " host command" if name == "rsync" else "")
             if name == "script" and not any(_LETTERS_C.match(word or "") for word in argv[1:]):
                 self._fed()
         elif name in ("nix", "nix-shell"):
@@ -425,6 +448,8 @@ class _Search:
             places = [at for at, word in enumerate(argv) if word in ("-c", "--command")]
             for at in places:
                 self._add((argv[at + 1 : at + 2] or ("",))[0] or "")
+            if opens_shell(argv):
+                self._fed()
             return [argv[at + 1 :] for at in places[-MOST_INNER - 2 :]]  # the last are looked at first
         elif name == "env":
             self._option_string(argv, ("-S", "--split-string"))
@@ -501,6 +526,7 @@ class _Search:
         self._option_string(argv, ("-c", "--command", "--session-command"))
         if name in ("at", "batch"):
             told = any(word in ("-l", "-r", "-d", "-c", "-f") for word in argv)
+            self.scripts.update(_file(file) for option, file in pairwise(argv) if option == "-f" and file)
         else:
             told = any(word and word.startswith(("-c", "--command", "--session-command")) for word in argv[1:])
             told = told or (name == "runuser" and any(word and word.startswith(("-u", "--user")) for word in argv[1:]))
@@ -590,26 +616,27 @@ class _Search:
                 self._add(" ".join(word for word in rest if word))
         return [inner for inner in found if inner != argv]
 
-    def _option_string(self, argv: Argv, options: tuple[str, ...]) -> None:
+    def _option_string(self, argv: Argv, options: tuple[str, ...], behind: str = "") -> None:
+        """Read the values of these options. behind: what the program puts behind them."""
         letters = {option[1] for option in options if len(option) == 2}
         for place, word in enumerate(argv):
             if not word or word[0] != "-":
                 continue
             exact = word in options or (word[-1] in letters and _LETTERS.fullmatch(word))
             if exact and place + 1 < len(argv):
-                self._value(argv[place + 1])
+                self._value(argv[place + 1], behind)
             if word[1:2] == "-":
                 option, given, value = word.partition("=")
                 if given and option in options:
-                    self._value(value)
-            elif behind := next((word[at + 1 :] for at, letter in enumerate(word) if letter in letters), ""):
-                self._value(behind.lstrip("="))  # `env -iS'…'`
+                    self._value(value, behind)
+            elif glued := next((word[at + 1 :] for at, letter in enumerate(word) if letter in letters), ""):
+                self._value(glued.lstrip("="), behind)  # `env -iS'…'`
 
-    def _value(self, text: str | None) -> None:
+    def _value(self, text: str | None, behind: str = "") -> None:
         if text is None:
             self._hides("it is given a command that is only known when it runs")
         else:
-            self._add(text)
+            self._add(text + behind)
 
     def _programs(self, name: str, argv: Argv) -> None:
         """Strings that a one-line program hands to a shell, and programs that are only known when they run."""
@@ -617,7 +644,9 @@ class _Search:
         if base in INTERPRETERS:
             self._interpreter(argv)
         elif base in ("awk", "gawk", "mawk"):
-            words = [w for at, w in enumerate(argv[1:]) if w is None or (w[:1] != "-" and argv[at] not in ("-v", "-F"))]
+            words = [
+                w for at, w in enumerate(argv[1:]) if (w or "")[:1] != "-" and argv[at] not in ("-v", "-F", "--assign")
+            ]
             if words[:1] == [None]:
                 self._hides("awk is given a program that is only known when it runs")
         elif base not in ("sed", "vim", "less"):

@@ -28,6 +28,8 @@ _SED_SUBSTITUTE: Final = re.compile(
 _WRITERS: Final = listed(
     "cp mv ln install rsync touch mkdir tee dd truncate chmod chown sed patch shred rm rmdir unzip"
 )
+_BETWEEN: Final = re.compile(r"[=:,;@]")  # paths in one word: `src=/a,dst=/b`, `@file`
+_BLANK: Final = re.compile(r"\s")
 _CLIENTS: Final = listed("curl wget")
 _AWK_WORDS: Final = listed(
     "if while for switch print printf return in length substr index split sub gsub gensub match sprintf sin cos atan2 "
@@ -64,7 +66,8 @@ def beyond(part: Command, places: Sequence[int], folders: Sequence[str], world: 
 def _word(word: Word, folders: Sequence[str], world: World) -> str:
     if word.text.casefold().startswith(("ext::", "fd::", "file:")) or ("::" in word.text and "ext::" in word.text):
         return f"`{word.text}` may run a program"
-    for piece in pieces(word.text):
+    listed_paths = _BETWEEN.split(word.text) if not _BLANK.search(word.text) else []
+    for piece in dict.fromkeys((*pieces(word.text), *filter(None, listed_paths))):
         if _URL.match(word.text) and piece != word.text:
             continue
         if fault := path_fault(Word(piece), folders, world):

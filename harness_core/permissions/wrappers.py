@@ -135,7 +135,8 @@ def opens_shell(argv: Sequence[str | None]) -> bool:
     """Whether a program starts a shell that runs what it is fed with, since it is given no command."""
     name = (argv[0] or "").rpartition("/")[2]
     if name in _OPEN_SHELL:
-        return not any(re.search(r"[^\d]", argv[at] or "x") for at in starts(argv))
+        given = any(word in ("-c", "--command", "--run") for word in argv)
+        return not given and not any(re.search(r"[^\d]", argv[at] or "x") for at in starts(argv))
     verb = _OPEN_SHELL_VERBS.get(name)
     at = next((at for at, word in enumerate(argv) if word in verb), 0) if verb else 0
     return at > 0 and not starts(argv) and not any(word in ("-c", "--command", "--run") for word in argv[at:])
