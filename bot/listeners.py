@@ -60,49 +60,60 @@ def bolt_app(token: str, base_url: str, us: Identity, inbox: Inbox) -> AsyncApp:
     async def on_action(ack: AsyncAck, body: Mapping[str, Any]) -> None:
         heard = parse(body, us)
         with about(**_ids(heard)):
-            # Acknowledged once it is stored; but a Slack that is slow to say who somebody is must not fail the click.
-            clicked = asyncio.ensure_future(_clicked(heard, inbox))
-            await asyncio.wait({clicked}, timeout=ACK_BY)
-            await ack()
-            await clicked
+            await _click(ack, heard, inbox)
 
     @app.view(ANY)
     async def on_view(ack: AsyncAck, body: Mapping[str, Any]) -> None:
         heard = parse(body, us)
         with about(**_ids(heard)):
-            submitted = asyncio.ensure_future(_submitted(heard, inbox))
-            await asyncio.wait({submitted}, timeout=ACK_BY)
-            if not submitted.done():
-                await ack(response_action="update", view=modals.message("One moment", words.SLOW_FORM))
-                _tell_late(heard, await submitted, inbox)
-                return
-            told = submitted.result()
-        if isinstance(told, str) and told:
-            await ack(response_action="update", view=modals.message("Not decided", told))
-        elif told:
-            await ack(response_action="errors", errors=dict(told))
-        else:
-            await ack()
+            await _submission(ack, heard, inbox)
 
     @app.command(ANY)
     async def on_command(ack: AsyncAck, respond: AsyncRespond, body: Mapping[str, Any]) -> None:
-        heard = parse(body, us)
-        answering = asyncio.ensure_future(_commanded(heard, inbox))
-        await asyncio.wait({answering}, timeout=ACK_BY)
-        late = not answering.done()
-        if late:
-            await ack(**kit.private(words.SLOW_COMMAND), response_type="ephemeral")
-        text = await answering
-        if late and text:
-            await respond(**kit.private(text), response_type="ephemeral")
-        elif not late:
-            await (ack(**kit.private(text), response_type="ephemeral") if text else ack())
+        await _command(ack, respond, parse(body, us), inbox)
 
     @app.view_closed(ANY)
     async def on_closed(ack: AsyncAck) -> None:
         await ack()
 
     return app
+
+
+async def _click(ack: AsyncAck, heard: Inbound, inbox: Inbox) -> None:
+    # Acknowledged once it is stored; but a Slack that is slow to say who somebody is must not fail the click.
+    clicked = asyncio.ensure_future(_clicked(heard, inbox))
+    await asyncio.wait({clicked}, timeout=ACK_BY)
+    await ack()
+    await clicked
+
+
+async def _submission(ack: AsyncAck, heard: Inbound, inbox: Inbox) -> None:
+    submitted = asyncio.ensure_future(_submitted(heard, inbox))
+    await asyncio.wait({submitted}, timeout=ACK_BY)
+    if not submitted.done():
+        await ack(response_action="update", view=modals.message("One moment", words.SLOW_FORM))
+        _tell_late(heard, await submitted, inbox)
+        return
+    told = submitted.result()
+    if isinstance(told, str) and told:
+        await ack(response_action="update", view=modals.message("Not decided", told))
+    elif told:
+        await ack(response_action="errors", errors=dict(told))
+    else:
+        await ack()
+
+
+async def _command(ack: AsyncAck, respond: AsyncRespond, heard: Inbound, inbox: Inbox) -> None:
+    answering = asyncio.ensure_future(_commanded(heard, inbox))
+    await asyncio.wait({answering}, timeout=ACK_BY)
+    late = not answering.done()
+    if late:
+        await ack(**kit.private(words.SLOW_COMMAND), response_type="ephemeral")
+    text = await answering
+    if late and text:
+        await respond(**kit.private(text), response_type="ephemeral")
+    elif not late:
+        await (ack(**kit.private(text), response_type="ephemeral") if text else ack())
 
 
 async def _clicked(heard: Inbound, inbox: Inbox) -> None:
