@@ -10,7 +10,6 @@ from typing import Final
 from harness_core import results
 from harness_core.compression.shape import Sizes
 from harness_core.delegate import at_work, depth_of
-from harness_core.ending import time_left
 from harness_core.errors import LeaseLost
 from harness_core.events import Prompted
 from harness_core.journal import Journal
@@ -69,17 +68,6 @@ class Worker:
         self._step = next_step(trace, policy, self._around.clock.now())
         return self._step
 
-    def within(self, policy: Policy, session: Trace, now: float) -> Policy:
-        """The policy, with no more time than is left to the session that it works in, and without what was rejected
-        there.
-        """
-        if session.run is None:
-            return policy
-        run = self.journal.trace.run
-        most = time_left(session.run, policy, now) + (run.elapsed(now) if run else 0.0)
-        rejected = {**policy.rejected, **session.run.rejected}
-        return replace(policy, max_seconds=max(min(policy.max_seconds, most), 0.0), rejected=rejected)
-
     async def do(self) -> None:
         """Do that step, or record first that the run goes on here."""
         if await self._went_on():
@@ -119,8 +107,15 @@ class Worker:
             return Child(Trace(), Rest(), f"there is no agent {name!r} any more")
         worker = await self._hired(state.child, self._crew.subagents.around(agent, depth))
         narrowed = await self._crew.policies.on_record(self._crew.subagents.policy(policy, trace.rules, agent, depth))
-        step = await worker.look(worker.within(narrowed, trace, self._around.clock.now()))
+        step = await worker.look(self._within(narrowed, trace))
         return Child(worker.trace, step)
+
+    def _within(self, policy: Policy, session: Trace) -> Policy:
+        """The policy of a sub-agent that works in a session, with what its run is to begin with; see RunStart."""
+        run = session.run
+        if run is None:
+            return policy
+        return replace(policy, spent=(*run.spent, run.elapsed(self._around.clock.now())), rejected=run.rejected)
 
     async def _hired(self, session_id: str, around: Surroundings) -> Worker:
         if session_id not in self._children:

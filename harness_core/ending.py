@@ -29,14 +29,26 @@ LIMITS: Final = "limits"  # who rules that the steps or the seconds are used up
 
 def time_left(run: Run, policy: Policy, now: float, *, last: bool = False) -> float:
     """Seconds that are left to this run: for its work, or for its last message."""
-    kept = 0.0 if last else min(LAST_SECONDS, policy.max_seconds * LAST_SHARE)
-    return policy.max_seconds - kept - run.elapsed(now)
+    seconds = _seconds(run, policy)
+    return seconds - (0.0 if last else _kept(seconds)) - run.elapsed(now)
+
+
+def _seconds(run: Run, policy: Policy) -> float:
+    """Seconds that this run may be worked on; a sub-agent's, those that its session had left for work as it began."""
+    seconds = policy.max_seconds
+    for spent in run.spent:
+        seconds = max(seconds - _kept(seconds) - spent, 0.0)
+    return seconds
+
+
+def _kept(seconds: float) -> float:
+    return min(LAST_SECONDS, seconds * LAST_SHARE)
 
 
 def limit_reached(run: Run, policy: Policy, now: float) -> Halt | None:
     """The limit of steps or of seconds that this run has come to."""
     if time_left(run, policy, now) <= 0:
-        return Halt(f"Stopped at the limit of {policy.max_seconds:.0f} seconds.", SECONDS, "before_model")
+        return Halt(f"Stopped at the limit of {_seconds(run, policy):.0f} seconds.", SECONDS, "before_model")
     if run.steps >= policy.max_steps:
         return Halt(f"Stopped at the limit of {policy.max_steps} steps.", STEPS, "before_model")
     return None

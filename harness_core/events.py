@@ -71,7 +71,11 @@ class PromptHeard(Event):
 
 @dataclass(frozen=True, slots=True)
 class RunStart(Event):
-    """A run began, went on after decisions, or was taken over. Digests: of the policy, and of prompt and tools."""
+    """A run began, went on after decisions, or was taken over. Digests: of the policy, and of prompt and tools.
+
+    Where a sub-agent begins: spent: seconds that the sessions that it works in had been worked on, the outermost first;
+    rejected: what people had rejected there, as in Run.
+    """
 
     run_id: str = ""
     attempt: int = 1
@@ -79,6 +83,8 @@ class RunStart(Event):
     requested_by: str = ""
     policy_digest: str = ""
     prompt_digest: str = ""
+    spent: tuple[float, ...] = ()
+    rejected: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -383,7 +389,7 @@ class Run:
     progress: elapsed seconds when a tool last worked. paused: seconds in which nobody worked on it, since it waited for
     people or its process was gone; paused_at: since when it waits. halted: what has ended it, yet to be done.
     policy: the digest of the one that is known to be in force. direct: what tools brought to the last model message as
-    the answer to it, "" where the model is to answer.
+    the answer to it, "" where the model is to answer. spent: of a sub-agent, see RunStart.
     Stored with each compression: a field is never renamed.
     """
 
@@ -419,6 +425,7 @@ class Run:
     halted: Halt | None = None
     policy: str = ""
     direct: str = ""
+    spent: tuple[float, ...] = ()
 
     @property
     def read_upto(self) -> int:

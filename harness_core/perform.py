@@ -152,6 +152,8 @@ class Performer:
             requested_by=step.prompt.by,
             policy_digest=policy.digest,
             prompt_digest=policy.prompt_digest,
+            spent=policy.spent,
+            rejected=policy.rejected,
         )
         await self._recorder.record((start, *(replace(f, run_id=start.run_id) for f in step.facts)), guarded=True)
 

@@ -96,7 +96,7 @@ class _Replay:
                 if not decided and _comes_of_a_step(fact):
                     trace = _at(folder, fact)
                     decided = not trace.batch
-                    yield from self._step(trace, fact, self.recording.outcome(place))
+                    yield from self._step(trace, fact, self.recording.outcome(place), self._decided_at(place))
                 yield from self._about(folder, fact)
                 judging = judging or (isinstance(fact, ReasonEnd) and bool(fact.calls))
                 decided = decided and not isinstance(fact, OUTCOMES)
@@ -108,7 +108,14 @@ class _Replay:
             yield from self._batch(_at(folder, self.facts[-1]), self.facts[-1])
         yield from self._left_over()
 
-    def _step(self, trace: Trace, fact: Event, outcome: Event) -> Iterator[Ruling]:
+    def _decided_at(self, place: int) -> float:
+        """When it was decided what came to the fact at this place: what a model answered was asked for before, right
+        after the fact before.
+        """
+        slow = isinstance(self.recording.outcome(place), ReasonEnd | ModelFailed | ContextCompressed)
+        return self.facts[place - 1 if slow and place else place].at
+
+    def _step(self, trace: Trace, fact: Event, outcome: Event, now: float) -> Iterator[Ruling]:
         """What the policy would have had the run do where the recording begins it, asks the model, or ends it."""
         if trace.batch:  # it goes on with its calls, unless its time is over; people and the clock are no policy
             limit = limit_reached(trace.run, self.policy, fact.at) if trace.run and not trace.pending else None
@@ -118,7 +125,7 @@ class _Replay:
         if trace.run is None:
             self.later.clear()
         trace = replace(trace, heard=(*trace.heard, *self.heard, *self.later))
-        step = self._next(trace, fact.at, outcome)
+        step = self._next(trace, now, outcome)
         if isinstance(step, Begin | Hear):
             told = [f for f in step.facts if isinstance(f, HookRuled)]
             self.heard |= {f.prompt for f in step.facts if isinstance(f, PromptHeard)}
@@ -126,7 +133,7 @@ class _Replay:
                 self.later |= {prompt.seq or 0 for prompt in trace.inbox}
             yield from self._compared(trace, fact, told, run_id=fact.run_id)
         if isinstance(step, Hear):
-            step = self._next(replace(trace, heard=(*trace.heard, *self.heard, *self.later)), fact.at, outcome)
+            step = self._next(replace(trace, heard=(*trace.heard, *self.heard, *self.later)), now, outcome)
         if isinstance(step, Reason | Compress | Close | End):
             yield from self._compared(trace, fact, _on_record(step, outcome))
         if isinstance(step, End):

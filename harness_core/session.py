@@ -198,7 +198,14 @@ class Folder:
         run = self._run
         if run is None:
             self._run = Run(
-                event.run_id, event.requested_by, event.attempt, self._seq, event.at, policy=event.policy_digest
+                event.run_id,
+                event.requested_by,
+                event.attempt,
+                self._seq,
+                event.at,
+                policy=event.policy_digest,
+                rejected=event.rejected,
+                spent=event.spent,
             )
             self._goal, self._status = None, ""
             self._runs += 1

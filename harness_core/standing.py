@@ -63,9 +63,8 @@ def _judged(state: CallState, verdict: Judgement, trace: Trace, run: Run, policy
     if verdict.effect == "deny":
         return Standing(state, end=results.denied(call, verdict.reason), rulings=verdict.rulings)
     shown = replace(call, args=verdict.args)
-    rejected = {**policy.rejected, **run.rejected}
-    if shown.effect in rejected:
-        return Standing(state, end=results.rejected_again(call, rejected[shown.effect]), rulings=verdict.rulings)
+    if shown.effect in run.rejected:
+        return Standing(state, end=results.rejected_again(call, run.rejected[shown.effect]), rulings=verdict.rulings)
     if verdict.effect == "allow":
         return Standing(state, cleared=Cleared(call, verdict.args, rulings=verdict.rulings))
     if not policy.can_ask:

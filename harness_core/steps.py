@@ -31,8 +31,8 @@ class Policy:
     max_steps: model messages per run. max_seconds: that a run may be worked on; waiting for people is not charged.
     model_attempts: of one model request. expiries: per tool; none waits for ever.
     measure: how large requests are; without it, or without compression, no context is compressed.
-    delegate: the tool that hands work to sub-agents, or "". children: those at work, by their journals. rejected: what
-    a person has rejected where a sub-agent's work comes from, as in Run.
+    delegate: the tool that hands work to sub-agents, or "". children: those at work, by their journals. spent,
+    rejected: with what a sub-agent's run is to begin, see RunStart; then what is on record counts.
     """
 
     gate: Gate = field(default_factory=Gate)
@@ -48,6 +48,7 @@ class Policy:
     measure: Measure | None = None
     delegate: str = ""
     children: Mapping[str, Child] = field(default_factory=dict)
+    spent: tuple[float, ...] = ()
     rejected: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -78,6 +78,7 @@ SUMMED: Any = {
     "paused_at": 3.5,
     "policy": "pd",
     "direct": "42",
+    "spent": (1.5,),
     "halted": Halt("Stopped.", "steps", "before_model"),
 }
 LEDGER = Ledger(
@@ -96,7 +97,7 @@ FULL: list[Event] = [
     PromptAmended("k", None),
     PromptAmended("k", ""),
     PromptHeard(3, "hi"),
-    RunStart("r", 2, True, "U1", "pd", "qd"),
+    RunStart("r", 2, True, "U1", "pd", "qd", (1.5, 2.0), {"change {}": "U1"}),
     ReasonEnd("text", (CALL,), Usage(1, 2, 3, 0.25), "stop", 7, 2, 3, "steps"),
     ModelFailed("rate_limited", 1, 2, "slow down", 3, 1.5, "steps"),
     Inspected("c1", "d", Inspection("p", "diff", ("/a",), ("1.1.1.1",), ("x",), True, "no")),

@@ -10,7 +10,7 @@ import pytest
 from harness_core.agents import Agent
 from harness_core.engine import HarnessEngine
 from harness_core.errors import ModelError, UnknownTask
-from harness_core.events import HookRuled
+from harness_core.events import HookRuled, RunEnd, ToolCallEnd
 from harness_core.guards import guards_from
 from harness_core.handle import HITL
 from harness_core.hitl import Decision, HITLDecision
@@ -245,3 +245,60 @@ async def test_a_sub_agents_session_is_replayed_under_its_own_rules_and_limits(b
     assert [(r.point, r.hook, r.verdict, r.recorded) for r in said if r.differs or r.diverges] == []
     with pytest.raises(UnknownTask):
         await engine.policy("s/never")
+
+
+def slow(bench: Bench, seconds: float, reply: Any) -> Any:
+    """What a model says after so many seconds."""
+
+    def said(_: Any) -> Any:
+        bench.clock.advance(seconds)
+        return reply
+
+    return said
+
+
+WORKER = Agent("worker", "Does it.", "You are the worker.")
+BOSS = Agent("boss", "Hires.", "You are the boss.", ("task", "look", "change"))
+HIRE, HIRE_BOSS = call("task", agent="worker", prompt="go"), call("task", agent="boss", prompt="go")
+
+HANDED: dict[str, Any] = {
+    "what was rejected before": lambda bench: Cast(
+        [call("change", n=1), HIRE, "fine"], worker=[slow(bench, 1.0, call("change", n=1)), "no"]
+    ),
+    "what was rejected before, one deeper": lambda bench: Cast(
+        [call("change", n=1), HIRE_BOSS, "fine"],
+        boss=[call("change", n=2), HIRE, "fine"], worker=[[call("change", n=1), call("change", n=2)], "no"],
+    ),
+    "the time of the session itself": lambda bench: Cast(
+        [*(slow(bench, 46.0, call("look", n=n)) for n in range(3)), "half of it"],
+    ),
+    "the time that was left": lambda bench: Cast(
+        [slow(bench, 42.0, HIRE), lambda _: "fine"],
+        worker=[*(slow(bench, 11.0, call("look", n=n)) for n in range(5)), "half of it"],
+    ),
+    "the time that was left, one deeper": lambda bench: Cast(
+        [slow(bench, 20.0, HIRE_BOSS), lambda _: "fine"],
+        boss=[slow(bench, 20.0, HIRE), lambda _: "half of it"],
+        worker=[*(slow(bench, 11.0, call("look", n=n)) for n in range(5)), "half of it"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("cast", HANDED)
+async def test_what_a_sub_agent_was_left_of_its_session_holds_in_a_replay(bench: Bench, cast: str) -> None:
+    tools = [RecordingTool("look", read_only=True), RecordingTool("change")]
+    engine = bench.engine(HANDED[cast](bench), tools, agents=[WORKER, BOSS], max_seconds=100.0)
+    session = await engine.session("s")
+    await request(engine, "go")
+    while task := await HITL.get_pending_task(session):
+        bench.clock.advance(500.0)
+        await HITL.submit(session, task, HITLDecision.reject("no", end=False), by="U2")
+        await request(engine)
+
+    journals = await bench.store.sessions("s")
+    said = {name: replay(await bench.store.read(name), await engine.policy(name)) for name in journals}
+
+    assert [(name, r) for name, rulings in said.items() for r in rulings if r.differs or r.diverges] == []
+    ends = [e for name in journals for e in await bench.store.read(name) if isinstance(e, ToolCallEnd | RunEnd)]
+    told = "rejected exactly this before" if "rejected" in cast else "Stopped at the limit of"
+    assert any(told in (e.answer if isinstance(e, RunEnd) else e.content) for e in ends)

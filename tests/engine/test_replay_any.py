@@ -1,0 +1,97 @@
+"""Whatever happens in a session and its sub-agents: under the same policy a replay says what was recorded."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness_core.delegate import depth_of, hired
+from harness_core.engine import HarnessEngine
+from harness_core.errors import DecisionRefused
+from harness_core.events import Event
+from harness_core.handle import HITL
+from harness_core.permissions.rule import PermissionRule
+from harness_core.replay import replay, with_rules_of
+from harness_core.steps import Policy
+from harness_core.testing import FakeClock
+from tests.engine.harness import Bench, request
+from tests.engine.test_any_run import DECISIONS
+from tests.engine.test_subagent_any import AGENTS, CHANGES, HIRES, scripts, tools
+from tests.engine.test_subagents import Cast
+
+MOVES = st.sampled_from(["decide"] * 4 + ["prompt", "resume", "stop", "restart", "allow"])
+
+
+class Slow:
+    """A model that takes its time."""
+
+    name = "slow"
+
+    def __init__(self, model: Any, clock: FakeClock, seconds: float) -> None:
+        self.model, self.clock, self.seconds = model, clock, seconds
+
+    def stream(self, asked: Any, deadline: Any) -> Any:
+        self.clock.advance(self.seconds)
+        return self.model.stream(asked, deadline)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_under_the_same_policy_no_session_parts_from_its_recording(data: st.DataObject) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        asyncio.run(_any_session(data, Path(folder)))
+
+
+async def _any_session(data: st.DataObject, folder: Path) -> None:
+    bench = Bench(folder, clock=FakeClock(auto=True))
+    said = {"boss": data.draw(scripts([*HIRES, *CHANGES])), "worker": data.draw(scripts(CHANGES))}
+    model = Slow(Cast(data.draw(scripts(HIRES)), **said), bench.clock, data.draw(st.sampled_from([0.5, 5.0, 30.0])))
+    options: dict[str, Any] = {"max_steps": 4, "agents": AGENTS, "max_seconds": 100.0}
+    engine = bench.engine(model, tools(), **options)
+    for move in ["prompt", *data.draw(st.lists(MOVES, max_size=8))]:
+        bench.clock.advance(1.0)
+        session = await engine.session("s")
+        match move:
+            case "prompt" | "resume":
+                await request(engine, "go on" if move == "prompt" else "")
+            case "stop":
+                await engine.stop(session, by="U9")
+            case "restart":
+                await bench.drop()
+                engine = bench.engine(model, tools(), **options)
+            case "allow":
+                await engine.change_rule(session, PermissionRule.exactly("change", {"n": 1}))
+            case _:
+                for task in await HITL.get_pending_tasks(session):
+                    with suppress(DecisionRefused):
+                        await HITL.submit(session, task, data.draw(DECISIONS), by="U2")
+        await engine.idle()
+    journals = {name: await bench.store.read(name) for name in await bench.store.sessions("s")}
+    await bench.drop()
+
+    for name in journals:
+        rulings = replay(_whole(journals, name), await _policy(engine, journals, name))
+        assert [r for r in rulings if r.differs or r.diverges] == [], name
+
+
+def _whole(journals: Mapping[str, Sequence[Event]], name: str) -> Sequence[Event]:
+    """The facts of a journal, with the rules of those around it."""
+    outer = name.rpartition("/")[0]
+    return with_rules_of(_whole(journals, outer), journals[name]) if outer else journals[name]
+
+
+async def _policy(engine: HarnessEngine, journals: Mapping[str, Sequence[Event]], name: str) -> Policy:
+    """The engine's policy for a journal, without rules of the session: those are facts."""
+    outer, _, call_uuid = name.rpartition("/")
+    if not outer:
+        return await engine.policy(name)
+    agent = engine._subagents.named(hired(journals[outer], call_uuid))
+    assert agent
+    return engine._subagents.policy(await _policy(engine, journals, outer), (), agent, depth_of(name))
