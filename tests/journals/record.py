@@ -62,7 +62,9 @@ class Speaks:
 
 
 class Recording:
-    """One session of one engine, on a clock that nobody waits for."""
+    """One session of one engine, on a clock that nobody waits for. journal: the one to record."""
+
+    journal = "s"
 
     def __init__(self, folder: Path, *script: Any, hold: Any = None, **options: Any) -> None:
         ids = count(1)
@@ -258,11 +260,13 @@ async def direct(folder: Path) -> Recording:
 WORKER: Final = Agent("worker", "Works.", "You are the worker.")
 
 
+def says(mine: Any, its: Any) -> Callable[[ModelRequest], Any]:
+    """What the session's own agent says, and what the other one does."""
+    return lambda request: its if request.system == WORKER.prompt else mine
+
+
 async def handed(folder: Path) -> Recording:
     """A call that an agent works on, which asks people."""
-
-    def says(mine: Any, its: Any) -> Callable[[ModelRequest], Any]:
-        return lambda request: its if request.system == WORKER.prompt else mine
 
     hand_over = call("task", agent="worker", prompt="set it")
     changes = [call("change", n=1), call("change", n=2)]
@@ -274,6 +278,17 @@ async def handed(folder: Path) -> Recording:
 async def delegated(folder: Path) -> Recording:
     it = await handed(folder)
     await it.decide(HITLDecision.approve(modified_args={"n": 9}), HITLDecision.skip("by hand", done=True))
+    return it
+
+
+async def hired(folder: Path) -> Recording:
+    """An agent's own journal: it asks for what was rejected before it began."""
+    hand_over, change = call("task", agent="worker", prompt="set it"), call("change", n=1)
+    it = Recording(folder, says(change, change), says(hand_over, "it is not to be"), "done", agents=[WORKER])
+    await it.say("go")
+    it.clock.advance(5.0)
+    await it.decide(HITLDecision.reject("no", end=False))
+    (it.journal,) = await it.store.sessions("s/")
     return it
 
 
@@ -294,6 +309,7 @@ SESSIONS: Final[Sequence[Callable[[Path], Awaitable[Recording]]]] = (
     handed,
     delegated,
     direct,
+    hired,
 )
 
 
@@ -333,7 +349,7 @@ async def main(release: str, *names: str) -> None:
             continue
         with tempfile.TemporaryDirectory() as folder:
             recording = await session(Path(folder))
-            facts = await recording.store.read("s")
+            facts = await recording.store.read(recording.journal)
             await recording.engine.close()
         path.write_text("".join(line(Codec(), fact) + "\n" for fact in facts), "utf-8")
         path.with_suffix(".json").write_text(json.dumps(summary(fold(facts)), ensure_ascii=False, indent=1), "utf-8")
