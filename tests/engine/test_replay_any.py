@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import tempfile
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,19 +13,22 @@ from hypothesis import strategies as st
 
 from harness_core.delegate import depth_of, hired
 from harness_core.engine import HarnessEngine
-from harness_core.errors import DecisionRefused
 from harness_core.events import Event
-from harness_core.handle import HITL
-from harness_core.permissions.rule import PermissionRule
 from harness_core.replay import replay, with_rules_of
 from harness_core.steps import Policy
 from harness_core.testing import FakeClock
-from tests.engine.harness import Bench, request
-from tests.engine.test_any_run import DECISIONS
+from tests.engine.anyone import do_anything
+from tests.engine.harness import Bench
 from tests.engine.test_subagent_any import AGENTS, CHANGES, HIRES, scripts, tools
 from tests.engine.test_subagents import Cast
 
-MOVES = st.sampled_from(["decide"] * 4 + ["prompt", "resume", "stop", "restart", "allow"])
+
+class Ticking(FakeClock):
+    """A clock that never says the same twice."""
+
+    def now(self) -> float:
+        self.advance(0.001)
+        return super().now()
 
 
 class Slow:
@@ -50,29 +52,11 @@ def test_under_the_same_policy_no_session_parts_from_its_recording(data: st.Data
 
 
 async def _any_session(data: st.DataObject, folder: Path) -> None:
-    bench = Bench(folder, clock=FakeClock(auto=True))
+    bench = Bench(folder, clock=Ticking(auto=True))
     said = {"boss": data.draw(scripts([*HIRES, *CHANGES])), "worker": data.draw(scripts(CHANGES))}
     model = Slow(Cast(data.draw(scripts(HIRES)), **said), bench.clock, data.draw(st.sampled_from([0.5, 5.0, 30.0])))
     options: dict[str, Any] = {"max_steps": 4, "agents": AGENTS, "max_seconds": 100.0}
-    engine = bench.engine(model, tools(), **options)
-    for move in ["prompt", *data.draw(st.lists(MOVES, max_size=8))]:
-        bench.clock.advance(1.0)
-        session = await engine.session("s")
-        match move:
-            case "prompt" | "resume":
-                await request(engine, "go on" if move == "prompt" else "")
-            case "stop":
-                await engine.stop(session, by="U9")
-            case "restart":
-                await bench.drop()
-                engine = bench.engine(model, tools(), **options)
-            case "allow":
-                await engine.change_rule(session, PermissionRule.exactly("change", {"n": 1}))
-            case _:
-                for task in await HITL.get_pending_tasks(session):
-                    with suppress(DecisionRefused):
-                        await HITL.submit(session, task, data.draw(DECISIONS), by="U2")
-        await engine.idle()
+    engine = await do_anything(data, bench, lambda: bench.engine(model, tools(), **options), 8)
     journals = {name: await bench.store.read(name) for name in await bench.store.sessions("s")}
     await bench.drop()
 
