@@ -83,6 +83,8 @@ _SAMPLES: Final = SECRET_FOLDERS | listed(
     "firebase-adminsdk-x.json terraform.tfstate terraform.tfstate.backup prod.tfvars wallet.dat logins.json key4.db "
     "cookies.sqlite shadow kubeconfig prod.env"
 )
+_BRACES: Final = re.compile(r"\{([^{}]*)\}")  # the innermost
+_MOST_CHOICES: Final = 256
 _ORDINARY: Final = listed(
     "readme.md main.py index.js app.ts package.json data.json config.yml config.yaml notes.txt x.sh a.c lib.rs main.go"
 )
@@ -116,7 +118,28 @@ def may_reach_secret(pattern: str, *, dots: bool = False) -> bool:
 
 
 def aims_at_secret(pattern: str) -> bool:
-    """Whether a glob of a program over many files is about secrets: it matches some, and nothing ordinary."""
+    """Whether a glob of a program over many files is about secrets: it, or a choice of its braces, matches some, and
+    nothing ordinary.
+    """
+    choices = _choices(pattern)
+    return choices is None or any(_aims(choice) for choice in choices)
+
+
+def _choices(pattern: str) -> list[str] | None:
+    """What braces leave to choose; None for more than anybody means."""
+    todo, plain = [pattern], list[str]()
+    while todo:
+        if len(todo) + len(plain) > _MOST_CHOICES:
+            return None
+        text = todo.pop()
+        if braces := _BRACES.search(text):
+            todo += [text[: braces.start()] + choice + text[braces.end() :] for choice in braces[1].split(",")]
+        else:
+            plain.append(text)
+    return plain
+
+
+def _aims(pattern: str) -> bool:
     last = pattern.casefold().rstrip("/").rpartition("/")[2]
     if secret(pattern):
         return True

@@ -241,10 +241,9 @@ _PIP: Final = program(verbs={
     "show": program("fv", "files verbose", "text"), "check": program("", "", "none"),
 })  # fmt: skip
 
-# Programs that do much else, which rules may let them do: here is only what of it reads.
+# Programs that do much else, which rules may let them do: here is only what of it reads. Not `npm ls`: it asks the
+# registry for a newer npm, and writes a log where the project's .npmrc says.
 WORKERS: Final[Mapping[str, Program]] = {
-    "npm": program(verbs=dict.fromkeys(
-        ("ls", "list"), program("aglp", "all global long parseable json depth: omit: include:", "text"))),
     "pip": _PIP, "pip3": _PIP, "gzip": _GZIP, "gunzip": _GZIP,
 }  # fmt: skip
 

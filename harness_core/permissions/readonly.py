@@ -234,6 +234,8 @@ def verb_of(what: Program, name: str, words: Sequence[Word]) -> tuple[str, Progr
             raise Refused(f"the option {option} of {name} is not known to be harmless")
         if kind != "plain":
             _plain_value(words, at, name)
+        elif "=" in words[at].text:
+            raise Refused(f"the option {option} of {name} takes no value")
         at += 1 if kind == "plain" or "=" in words[at].text else 2
     for length in (3, 2, 1):
         named = words[at : at + length]
