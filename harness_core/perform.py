@@ -51,7 +51,7 @@ from harness_core.steps import (
     Step,
     Suspend,
 )
-from harness_core.tally import notes_of
+from harness_core.tally import notes_of, telling_nothing
 from harness_core.tooling import inspected, run_all
 from harness_core.types import (
     NO_DEADLINE,
@@ -176,7 +176,8 @@ class Performer:
             message = valid_text(mask(str(error)))
             failed = ModelFailed(error.kind, step.attempt, step.step, message, trace.seq, error.retry_after, step.limit)
             # What hooks wanted to tell is told with the next attempt; but that the run is ending is so already.
-            await self._recorder.record((*(step.rulings if step.limit else ()), failed))
+            rulings = step.rulings if step.limit else telling_nothing(step.rulings)
+            await self._recorder.record((*rulings, failed))
             return
         ruled = run_point("after_model", policy.gate.hooks, self._now(), fact)
         await self._recorder.record((*step.rulings, fact, *ruled.rulings))

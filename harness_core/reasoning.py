@@ -15,7 +15,7 @@ from harness_core.hooks import Ruled, run_point
 from harness_core.interceptors.compression import MOST_FORCED, MOST_FUTILE
 from harness_core.session import Trace
 from harness_core.steps import Begin, Compress, End, Hear, Policy, Reason, Step
-from harness_core.tally import notes_of
+from harness_core.tally import notes_of, telling_nothing
 from harness_core.verdicts import Compress as Shorten
 from harness_core.verdicts import Continue, Point, Stop
 
@@ -166,9 +166,8 @@ def _shorten(trace: Trace, run: Run, policy: Policy, rulings: Rulings) -> Compre
 
 def _compress(trace: Trace, policy: Policy, plan: Plan, rulings: Rulings) -> Compress:
     # What tells the model something is asked again before the request: only that which holds it is stored with it.
-    kept = tuple(r for r in rulings if r.verdict not in ("Inject", "Continue"))
     ruled = run_point("before_compress", policy.gate.hooks, trace, plan)
-    return Compress(_whole(trace, ruled.value), (*kept, *ruled.rulings))
+    return Compress(_whole(trace, ruled.value), (*telling_nothing(rulings), *ruled.rulings))
 
 
 def _whole(trace: Trace, plan: Plan) -> Plan:

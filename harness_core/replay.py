@@ -42,6 +42,7 @@ from harness_core.recording import with_rules_of as with_rules_of
 from harness_core.results import UNCHECKED
 from harness_core.session import CallState, Folder, Trace
 from harness_core.steps import Begin, Close, Compress, End, Hear, Policy, Reason, Step
+from harness_core.tally import telling_nothing
 from harness_core.types import ToolCall
 from harness_core.verdicts import FAILED, Point
 
@@ -254,14 +255,14 @@ def _on_record(step: Reason | Compress | Close | End, outcome: Event) -> list[Ho
     """The rulings of a step, as far as they would have been stored with what it came to."""
     match outcome:
         case ModelFailed() if not getattr(step, "limit", ""):  # what hooks tell the model is told with the next attempt
-            return []
+            return [*telling_nothing(step.rulings)]
         case RunEnd() if outcome.status not in _BY_POLICY and not isinstance(step, End):
             return []
         case RunEnd(limit=limit) if limit and getattr(step, "limit", "") == limit:
             # The recording is of a time when limits had no ruling and no last message.
             return [ruling for ruling in step.rulings if ruling.hook != LIMITS]
         case ContextCompressed():
-            return [ruling for ruling in step.rulings if ruling.verdict not in ("Inject", "Continue")]
+            return [*telling_nothing(step.rulings)]
         case _:
             return list(step.rulings)
 

@@ -64,6 +64,11 @@ def notes_of(rulings: Iterable[HookRuled]) -> tuple[str, ...]:
     return tuple(notes)
 
 
+def telling_nothing(rulings: Iterable[HookRuled]) -> tuple[HookRuled, ...]:
+    """Those that are over and done with. What tells the model something goes with the request that holds it."""
+    return tuple(ruling for ruling in rulings if ruling.verdict not in ("Inject", "Continue"))
+
+
 def with_ruling(run: Run, event: HookRuled, about: CallState | None) -> Run:
     """The run after a ruling. about: the call of the open batch that it is about."""
     count = f"{event.hook} {event.verdict}"

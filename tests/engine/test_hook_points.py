@@ -24,7 +24,7 @@ from harness_core.interceptors.compression import ContextCompressionInterceptor
 from harness_core.permissions.rule import PermissionRule
 from harness_core.ports import ModelRequest
 from harness_core.session import Trace, fold
-from harness_core.testing import RecordingTool, ScriptedModel, call
+from harness_core.testing import Attempts, RecordingTool, ScriptedModel, call
 from harness_core.types import digest
 from tests.engine.harness import Bench, only, prompted, request
 from tests.engine.test_resume import paired
@@ -233,6 +233,19 @@ async def test_what_is_told_with_a_request_that_fails_is_told_once_when_one_work
     assert [said(asked) for asked in model.requests] == [[("user", "be brief"), ("user", "hi")]] * 2
     assert [r.verdict for r in await rulings(bench)] == ["Inject"]
     assert [m.content for m in (await engine.trace("s")).messages] == ["be brief", "hi", "done"]
+
+
+async def test_what_hooks_note_of_each_attempt_is_stored_with_what_came_of_it(bench: Bench) -> None:
+    bench.clock.auto = True
+    model = ScriptedModel(Attempts(ModelError("server", "busy"), ModelError("server", "busy"), "done"))
+    notes = at("model_error", lambda trace, failed: Observe(f"attempt {failed.attempt}"))
+    engine = bench.engine(model, interceptors=[notes])
+
+    await request(engine, "hi")
+
+    assert [r.reason for r in await rulings(bench)] == ["attempt 1", "attempt 2"]
+    kinds = [type(e).__name__ for e in await bench.store.read("s")]
+    assert kinds[2:] == ["ModelFailed", "HookRuled", "ModelFailed", "HookRuled", "ReasonEnd", "RunEnd"]
 
 
 async def test_a_stop_before_the_model_is_asked_ends_the_run_at_once(bench: Bench) -> None:

@@ -20,7 +20,7 @@ from harness_core.interceptors.stop_loop import StopLoopInterceptor
 from harness_core.interceptors.terminal import Terminal
 from harness_core.permissions.rule import PermissionRule
 from harness_core.replay import GATE, Ruling, replay, with_rules_of
-from harness_core.testing import RecordingTool, ScriptedModel, call
+from harness_core.testing import Attempts, RecordingTool, ScriptedModel, call
 from tests.engine.harness import Bench, request
 from tests.engine.test_subagents import Cast
 
@@ -98,6 +98,18 @@ class Afraid:
         raise RuntimeError("boom")
 
 
+class Notes:
+    """Notes each failure of a model, and each request."""
+
+    name = "notes"
+
+    def model_error(self, trace: Any, failed: Any) -> Observe:
+        return Observe(failed.message)
+
+    def before_model(self, trace: Any) -> Observe:
+        return Observe("asked")
+
+
 SCENARIOS: dict[str, tuple[list[Any], list[Decision], dict[str, Any]]] = {
     "reads, and is done": ([call("look"), "done", "really"], [], {}),
     "asks, and is approved": ([call("change", n=2), "fine"], [HITLDecision.approve()], {}),
@@ -116,6 +128,7 @@ SCENARIOS: dict[str, tuple[list[Any], list[Decision], dict[str, Any]]] = {
     ),
     "a rule refuses": ([call("change", n=4), "fine"], [], {"rules": [PermissionRule.deny("change")]}),
     "the model fails for good": ([away], [], {}),
+    "each failure is noted": ([Attempts(ModelError("server", "busy"), "done")], [], {"interceptors": [Notes()]}),
     "a guess is overruled": (
         [call("change", n=n) for n in range(5)], [HITLDecision.approve()], {"interceptors": [Guess()]},
     ),
