@@ -54,7 +54,7 @@ def milliseconds(work: Callable[[], object]) -> float:
     return median(found)
 
 
-def step(hooks: tuple[Any, ...]) -> float:
+def one_step(hooks: tuple[Any, ...]) -> Callable[[], object]:
     """One step: the request is decided, its message is taken, its call is judged and judged again, its result comes."""
     policy = Policy(Gate({"look": RecordingTool("look", read_only=True)}, hooks=hooks), max_steps=1_000)
     calls = [tool_call("look", uuid=f"c{n}", n=n) for n in range(21)]
@@ -69,13 +69,13 @@ def step(hooks: tuple[Any, ...]) -> float:
         next_step(opened, policy, NOON)
         run_point("after_tool", hooks, opened, calls[20], result)
 
-    return milliseconds(one)
+    return one
 
 
 def main() -> None:
     """Print the costs."""
     hooks = in_order(Cap(n) for n in range(HOOKS))
-    without, with_all = step(()), step(hooks)
+    without, with_all = milliseconds(one_step(())), milliseconds(one_step(hooks))
     print(f"a step without hooks: {without:.3f} ms; with {HOOKS} hooks {with_all - without:.3f} ms more")
     rules = tuple(PermissionRule.deny("bash", f"rm {n}") for n in range(HOOKS))
     policy = Policy(Gate(rules=rules, hooks=hooks))
