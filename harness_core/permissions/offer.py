@@ -29,6 +29,10 @@ _DEPTH: Final[Mapping[str, int]] = {
     "git": 2, "npm": 2, "npm run": 3, "npm test": 2, "yarn run": 3, "pnpm run": 3, "docker": 2, "docker compose": 3,
     "kubectl": 2, "cargo": 2, "go": 2, "make": 2, "gh": 3, "systemctl": 2, "terraform": 2, "helm": 2, "dotnet": 2,
     "mvn": 2, "just": 2, "task": 2,
+    **dict.fromkeys(listed(
+        "gradle sbt lein mix stack cabal zig swift flutter dart rake rails flask django-admin alembic prisma nx turbo "
+        "lerna dvc hg svn jupyter vagrant pulumi packer pre-commit composer ruff meson"
+    ), 2),
 }  # fmt: skip
 _ANYTHING: Final = INTERPRETERS | listed(
     "wish R julia java scala groovy swift erl elixir iex sbcl awk gawk mawk ed ex vi vim nvim emacs gdb lldb npx uvx "
@@ -40,19 +44,22 @@ _NEVER: Final = _ANYTHING | listed(
     "ncat netcat socat telnet ftp sftp scp ssh rsync rclone aria2c lynx w3m dig nslookup host ping whois mail sendmail "
     "aws gcloud az bq doctl heroku vercel vault op pass gpg openssl rm rmdir mv dd shred mkfs truncate chmod chown "
     "chgrp ln kill killall pkill mount umount crontab at batch tee find fd fdfind tar zip unzip 7z cpio ar "
-    "install rename"
+    "install rename traceroute ssh-keygen ssh-add netlify firebase serverless consul nomad ansible ansible-playbook "
+    "ip iptables nft fdisk parted sysctl modprobe insmod useradd userdel usermod groupadd passwd chpasswd visudo "
+    "setfacl reboot shutdown poweroff halt init telinit journalctl logrotate open xdg-open start cmake fastlane "
+    "streamlit"
 )
 # Verbs that run whatever they are given, or take from or send to the network.
 _NEVER_VERBS: Final = listed(
     "exec x dlx explore publish login token config alias run push fetch pull clone submodule bisect rebase "
     "filter-branch difftool mergetool remote ls-remote credential install i ci link api ssh cp debug port-forward "
-    "proxy attach"
+    "proxy attach generate runner console dbconsole shell repl eval script ssh execute nbconvert"
 )
 _PLAIN: Final = re.compile(r"[a-z][a-z0-9:._-]*")
 
 
 def stored_pattern(tool: str, args: Args) -> str | None:
-    """The pattern that matches exactly this call, with its wildcards escaped; None if the arguments have no subject."""
+    """The pattern that matches exactly this call, with its wildcards escaped; None if there is none."""
     kind = KINDS.get(tool, "other")
     if kind == "other":
         return canonical(args)
@@ -60,7 +67,9 @@ def stored_pattern(tool: str, args: Args) -> str | None:
         paths = paths_of(args)
         return re.sub(r"([\\*?\[\]])", r"\\\1", paths[0]) if paths and len(paths) == 1 else None
     subject = subject_of(kind, args)
-    return subject if kind == "url" or subject is None else escaped(subject.strip(" \t\n"))
+    if kind == "url":
+        return None if subject is None or subject.endswith("/*") else subject  # which would mean all that begins so
+    return None if subject is None else escaped(subject.strip(" \t\n"))
 
 
 def offer_prefix(command: str, world: World) -> str | None:

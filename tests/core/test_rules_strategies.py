@@ -124,6 +124,13 @@ def test_what_is_stored_matches_exactly_what_was_approved(tool: str, args: Any) 
     assert check_rules((PermissionRule.exactly(tool, args),), tool, args, WORLD).effect == "allow"
 
 
+def test_a_url_that_ends_like_a_wildcard_is_not_stored_as_one() -> None:
+    args = {"url": "https://docs.example.com/a/*"}
+
+    assert stored_pattern("webfetch", args) is None
+    assert check_rules((PermissionRule.exactly("webfetch", args),), "webfetch", args, WORLD).effect == "allow"
+
+
 def test_an_exact_rule_for_a_file_does_not_follow_a_symlink_that_came_later() -> None:
     args = {"path": "src/f.py", "content": "x"}
     rule = PermissionRule.exactly("write", args)
@@ -144,6 +151,9 @@ def test_an_exact_rule_for_a_file_does_not_follow_a_symlink_that_came_later() ->
         ("docker compose logs web", "docker compose logs *"),
         ("ls src && mkdir -p out", "mkdir *"),
         ("cargo test -- x", "cargo test *"),
+        ("gradle build", "gradle build *"),
+        ("rails db:migrate", "rails db:migrate *"),
+        ("ruff check src", "ruff check *"),
     ],
 )
 def test_a_prefix_may_be_offered_for_ordinary_work(command: str, offered: str) -> None:
@@ -160,6 +170,8 @@ def test_a_prefix_may_be_offered_for_ordinary_work(command: str, offered: str) -
         "git -c a=b status", "rm x", "make build > x", "X=1 make build", "$X y", "./x.sh", "find . -delete", "eval x",
         "git config x y", "docker run x", "docker exec x y", "kubectl exec x", "export X=1", "make -f x", "make *.o",
         "pytest /etc/x", "mkdir ../x", "make build; rm x", "ls", "git commit --exec=x", "'make' build", "",
+        "rails runner x", "flask shell", "go generate", "stack exec x", "zig run x", "turbo", "hg", "ip netns exec x y",
+        "traceroute h", "netlify deploy", "reboot", "passwd x", "open x", "cmake -P x", "vagrant ssh",
     ],
 )  # fmt: skip
 def test_no_prefix_is_offered_for_what_runs_anything_or_reaches_out(command: str) -> None:
