@@ -21,6 +21,7 @@ from tests.payloads import Payloads
 settings.register_profile("any machine", deadline=None)
 settings.load_profile("any machine")
 
+PATIENCE: Final = 60.0  # seconds in which what a test waits for must come: a loaded machine is slow
 LIMIT: Final = 90.0  # seconds for one test with its fixtures; six times the slowest on a loaded machine
 ELSEWHERE: Final = "/work"  # where development machines keep material beside the repository: no clone has it
 

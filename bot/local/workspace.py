@@ -173,7 +173,7 @@ class LocalWorkspace(Acting):
             "sessions": dict(world.sessions), "pending": dict(world.hub.pending), "connections": self.connections,
         }  # fmt: skip
 
-    async def wait_for(self, look: Callable[["LocalWorkspace"], T], timeout: float = 10.0) -> T:  # noqa: ASYNC109
+    async def wait_for(self, look: Callable[["LocalWorkspace"], T], timeout: float = 60.0) -> T:  # noqa: ASYNC109
         """Wait until `look(workspace)` gives something true, and return that.  TimeoutError otherwise."""
         async with asyncio.timeout(timeout):
             while True:

@@ -22,12 +22,12 @@ from bot.app import Bot, Parts
 from bot.approvers import Access
 from bot.config import Settings, SlackSettings
 from bot.local import Answer, Call, PersonCannot, people
+from tests.conftest import PATIENCE
 
 T = TypeVar("T")
 JSON = dict[str, Any]
 LOOK: Final = 0.02  # seconds between two looks at the server's log
 ANYWAY: Final = 0.2  # seconds until a condition is tried again though the log says nothing
-PATIENCE: Final = 10.0  # seconds for one answer of the server
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +170,7 @@ class RemoteSlack:
             if e["kind"] == "call"
         ]
 
-    async def wait_for(self, look: Callable[[Any], T], timeout: float = 10.0) -> T:  # noqa: ASYNC109
+    async def wait_for(self, look: Callable[[Any], T], timeout: float = PATIENCE) -> T:  # noqa: ASYNC109
         """Poll the log, and look whenever something happened."""
         loop = asyncio.get_running_loop()
         seen, again = -1, 0.0

@@ -12,6 +12,7 @@ from bot import words
 from bot.local import people
 from harness_core.testing import RecordingTool, ScriptedModel, call
 from tests.acceptance.desk import Desk
+from tests.conftest import PATIENCE
 
 
 def desk_of(folder: Path) -> tuple[Desk, RecordingTool]:
@@ -36,7 +37,7 @@ class Heard(logging.Handler):
     async def __aexit__(self, *error: object) -> None:
         try:
             if error == (None, None, None):
-                await asyncio.wait_for(self._there.wait(), 10)
+                await asyncio.wait_for(self._there.wait(), PATIENCE)
         finally:
             logging.getLogger("bot").removeHandler(self)
 

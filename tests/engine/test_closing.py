@@ -11,6 +11,7 @@ from harness_core.engine import HarnessEngine
 from harness_core.errors import HarnessError, StoreError
 from harness_core.events import ReasonEnd, ToolCallEnd, ToolCallStart
 from harness_core.testing import RecordingTool, ScriptedModel, call
+from tests.conftest import PATIENCE
 from tests.engine.harness import Bench, request
 
 LONG = 30.0  # seconds, of which nothing is waited for: the gate opens first
@@ -63,7 +64,7 @@ async def test_a_model_that_thinks_and_a_session_that_rests_keep_nobody_waiting(
     watching = asyncio.create_task(request(engine, "hi"))
     await model.asked.reach(1)
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         await engine.close(LONG)
 
     with pytest.raises(HarnessError, match="The session goes on later"):

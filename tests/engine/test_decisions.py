@@ -38,6 +38,7 @@ from harness_core.permissions.rule import PermissionRule
 from harness_core.steps import Expiry
 from harness_core.testing import RecordingTool, ScriptedModel, call
 from harness_core.types import Inspection, ToolCall
+from tests.conftest import PATIENCE
 from tests.engine.harness import Bench, Late, only, request, stored
 
 NUMBER = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"], "additionalProperties": False}
@@ -135,7 +136,7 @@ async def test_one_task_under_two_names_is_not_decided_twice(bench: Bench) -> No
     both = {task.call_uuid: HITLDecision.approve(), task.fingerprint: HITLDecision.reject()}
 
     with pytest.raises(AmbiguousTask):
-        await asyncio.wait_for(HITL.submit_all(session, both, by="U2"), 5)
+        await asyncio.wait_for(HITL.submit_all(session, both, by="U2"), PATIENCE)
 
 
 @pytest.mark.parametrize("others", ["same engine", "another engine"])
@@ -168,8 +169,8 @@ async def test_a_decision_is_taken_though_others_append_without_telling_this_pro
     await elsewhere.append("s", Prompted("meanwhile", "U9"))
 
     with pytest.raises(AlreadyDecided):
-        await asyncio.wait_for(HITL.reject(session, task), 5)
-    assert await asyncio.wait_for(engine.stop("s", by="U2"), 5)
+        await asyncio.wait_for(HITL.reject(session, task), PATIENCE)
+    assert await asyncio.wait_for(engine.stop("s", by="U2"), PATIENCE)
 
     await stream
     await elsewhere.close()

@@ -12,6 +12,7 @@ from harness_core.events import HITLPending, Prompted, RunEnd, RunStart
 from harness_core.handle import HITL
 from harness_core.hitl import HITLDecision
 from harness_core.testing import ledger_runs
+from tests.conftest import PATIENCE
 from tests.engine.child import engine
 from tests.engine.harness import only, request
 
@@ -26,7 +27,7 @@ async def killed(folder: Path, tool: str, *, when: str) -> None:
     child = await asyncio.create_subprocess_exec(*command, cwd=ROOT, stdout=asyncio.subprocess.PIPE)
     assert child.stdout
     try:
-        assert (await asyncio.wait_for(child.stdout.readline(), 30)).decode().strip() == when
+        assert (await asyncio.wait_for(child.stdout.readline(), PATIENCE)).decode().strip() == when
     finally:
         child.kill()
         await child.communicate()

@@ -27,6 +27,7 @@ from harness_core.serving import FOLLOW, SWEEP
 from harness_core.store.memory import MemoryStore
 from harness_core.testing import Milestones, RecordingTool, ScriptedModel, call
 from harness_core.types import Inspection
+from tests.conftest import PATIENCE
 from tests.engine.harness import Bench, Late, names, only, prompted, request, stored
 from tests.engine.test_resume import paired
 
@@ -438,7 +439,7 @@ async def test_a_stream_does_not_hang_when_the_engine_closes(bench: Bench) -> No
     await engine.close()
 
     with pytest.raises(HarnessError, match="closed"):
-        await asyncio.wait_for(stream, 5)
+        await asyncio.wait_for(stream, PATIENCE)
 
 
 @pytest.mark.parametrize("ending", ["completed", "limited", "failed"])

@@ -32,6 +32,7 @@ from harness_core.tools.spec import FunctionTool
 from harness_core.tools.web import LOOKUP_SECONDS, WEB_CHARS, web_tool
 from harness_core.tools.web_text import media_type, text_of
 from harness_core.types import NO_OUTPUT, Deadline, ToolResult
+from tests.conftest import PATIENCE
 from tests.engine.harness import Bench, only, request
 
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -244,7 +245,7 @@ async def test_only_the_beginning_of_an_endless_page_is_read(site: Site, context
 
     assert f"only the first {WEB_BYTES:,} were read" in content
     assert len(content) < WEB_CHARS + 500
-    await asyncio.wait_for(stopped.wait(), 10)
+    await asyncio.wait_for(stopped.wait(), PATIENCE)
 
 
 @pytest.mark.parametrize("packed", [gzip.compress, zlib.compress])

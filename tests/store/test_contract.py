@@ -23,6 +23,7 @@ from harness_core.permissions.rule import PermissionRule
 from harness_core.store.memory import MemoryStore
 from harness_core.store.rows import OPENS
 from harness_core.testing import FakeClock
+from tests.conftest import PATIENCE
 from tests.store.handles import Handles, Store
 
 HOSTILE = "T1:C1:1.0' or 1=1; --\x00%_*\u202e\U0001f600"
@@ -615,7 +616,7 @@ async def test_an_append_whose_caller_was_cancelled_happens_and_is_told(store: S
     with pytest.raises(asyncio.CancelledError):
         await task
 
-    await asyncio.wait_for(told.wait(), 10)
+    await asyncio.wait_for(told.wait(), PATIENCE)
     assert texts(await store.read("s")) == ["a"]
 
 
