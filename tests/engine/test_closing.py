@@ -14,7 +14,7 @@ from harness_core.testing import RecordingTool, ScriptedModel, call
 from tests.conftest import PATIENCE
 from tests.engine.harness import Bench, request
 
-LONG = 30.0  # seconds, of which nothing is waited for: the gate opens first
+LONG = 600.0  # seconds, of which nothing is waited for: the gate opens first
 
 
 async def running(bench: Bench, calls: Any, gate: asyncio.Event, **options: Any) -> tuple[HarnessEngine, RecordingTool]:
