@@ -45,7 +45,7 @@ def untouched(view: dict[str, Any]) -> dict[str, Any]:
     return values
 
 
-def typed(view: dict[str, Any], **changes: str | None) -> dict[str, Any]:
+def typed(view: dict[str, Any], **changes: Any) -> dict[str, Any]:
     """The same, with some fields changed: by label, text or the index of an option."""
     values = untouched(view)
     for block in view["blocks"]:
@@ -125,7 +125,14 @@ def test_wrong_types_are_errors_at_their_fields():
     asked = card(path="a", mode="fast")
     view = edit_form(asked, SCHEMA)
     assert view is not None
-    wrong = [("lines", "1.5"), ("lines", "true"), ("lines", "x"), ("share", "NaN"), ("tags", "[1"), ("mode", "9")]
+    wrong: list[tuple[str, Any]] = [
+        ("lines", "1.5"),
+        ("lines", "true"),
+        ("lines", "x"),
+        ("share", "NaN"),
+        ("tags", "[1"),
+    ]
+    wrong += [("mode", "9"), ("mode", "-1"), ("mode", "fast"), ("mode", 1)]  # a client may send what it likes
 
     for label, text in wrong:
         values = typed(view, **{label: text})

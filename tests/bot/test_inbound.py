@@ -228,6 +228,8 @@ def test_an_installation_for_the_organisation_is_keyed_by_the_organisation():
     }
 
     assert parse(payload, grid).session_id == f"slack:E0ORG:C0ROOM:{TS}"  # type: ignore[union-attr]
+    elsewhere = {"team_id": None, "enterprise_id": "E0ELSE", "is_enterprise_install": True}
+    assert isinstance(parse(payload | {"authorizations": [elsewhere]}, grid), Ignore)
 
 
 @pytest.mark.parametrize("payload", [mention(), click(), submission("review"), command("on")])
