@@ -209,8 +209,9 @@ def test_a_reason_whose_backticks_are_no_pairs_stays_as_it_is(reason: str):
 
 
 def test_a_button_holds_the_task_and_nothing_else():
-    for row in found(blocks.card_message(card()), "actions"):
-        assert {one["value"] for one in row["elements"]} == {f"r1-1-1|{card().task.fingerprint}"}
+    rows = found(blocks.card_message(card()), "actions")
+
+    assert {one["value"] for row in rows for one in row["elements"]} == {f"r1-1-1|{card().task.fingerprint}"}
 
 
 @pytest.mark.parametrize(

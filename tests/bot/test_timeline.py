@@ -132,6 +132,7 @@ def test_nothing_is_a_secret_or_a_trick_of_the_terminal() -> None:
         "before_tool", hostile, "drift", "Deny", hostile, 1, "r1-1-1", suggests=hostile
     ), end)  # fmt: skip
 
+    assert len(told) == 6
     for line in told:
         assert line.isprintable()
         assert "abcdefghij" not in line

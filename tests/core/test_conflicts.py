@@ -114,8 +114,12 @@ def test_a_rule_that_refuses_and_demands_the_same_is_no_fight_of_two() -> None:
     assert fights(moves_of(history(*BEGIN, *asks_again(1), *asks_again(2), *asks_again(3)))) == ()
 
 
-@given(st.lists(st.builds(Move, st.integers(1, 9), st.sampled_from("rs"), st.integers(1, 4), st.sampled_from("ab"),
-                          st.sampled_from(("refused", "demanded", "done")), st.sampled_from("xyz"))))  # fmt: skip
+# Few rules in few places, so that some of them do fight.
+MOVES = st.builds(Move, st.integers(1, 9), st.sampled_from("rrrrrs"), st.integers(1, 4), st.sampled_from("aaaaab"),
+                  st.sampled_from(("refused",) * 4 + ("demanded",) * 3 + ("done",)), st.sampled_from("xy"))  # fmt: skip
+
+
+@given(st.lists(MOVES, min_size=6, max_size=14))
 def test_whoever_fights_did_refuse_twice_and_was_told_to_in_between(moves: list[Move]) -> None:
     for fight in fights(moves):
         refusals = [i for i, m in enumerate(moves) if m.kind == "refused" and (m.run_id, m.tool, m.by) == (

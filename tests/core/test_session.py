@@ -137,6 +137,7 @@ def test_no_message_is_empty_whatever_was_said() -> None:
 
     trace = sum_of(*facts, reasoned("   "))
 
+    assert len(trace.context) == 4
     assert all(m.content.strip() or m.calls for m in trace.context)
 
 

@@ -99,7 +99,7 @@ async def test_faults_people_and_connections_are_controlled(
 
     assert (await socket.receive_json())["reason"] == "warning"
     assert (await client.users_info(user=people.BEN))["user"]["deleted"] is True
-    with pytest.raises(Exception, match="internal_error"):
+    with pytest.raises(SlackApiError, match="internal_error"):
         await client.auth_test()
 
 

@@ -16,10 +16,8 @@ import pytest
 
 from harness_core.errors import NewerFormat, StoreError
 from harness_core.events import Prompted, ToolCallEnd
-from harness_core.ports import SessionStore
 from harness_core.store.heartbeat import Heartbeat
 from harness_core.store.leases import Beats, alive
-from harness_core.store.memory import MemoryStore
 from harness_core.store.sqlite import SQLiteStore
 from harness_core.testing import FakeClock
 
@@ -27,13 +25,6 @@ from harness_core.testing import FakeClock
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "journals.db"
-
-
-async def test_both_stores_are_session_stores(path: Path):
-    stores: list[SessionStore] = [MemoryStore(), SQLiteStore(path)]
-
-    for store in stores:
-        await store.close()
 
 
 async def test_making_a_store_touches_nothing(path: Path):
