@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bot.ids import Action, TaskRef
+from bot.ids import Action, Identity, TaskRef, Thread
 from harness_core.hitl import Decision
 
 
@@ -26,6 +26,10 @@ class Origin:
     shared_outside: bool = False
     trigger_id: str = ""
     response_url: str = ""
+
+    def session_id(self, us: Identity) -> str:
+        """The session of the thread that it stands in, or begins."""
+        return Thread(us.home, self.channel, self.thread_ts or self.message_ts).session_id
 
 
 @dataclass(frozen=True, slots=True)

@@ -170,6 +170,11 @@ def is_ts(text: str) -> bool:
     return _TS.fullmatch(text) is not None
 
 
+def addressable(channel: str, user: str, ts: str) -> bool:
+    """Whether these are somebody, and a message that can be answered."""
+    return is_slack_id(channel) and is_slack_id(user) and is_ts(ts)
+
+
 def action_of(text: str) -> Action | None:
     """The button that an action_id names."""
     return cast(Action, text) if text in ACTIONS else None

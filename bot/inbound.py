@@ -7,29 +7,27 @@ what is judged by `approvers`, against what Slack says when asked, never against
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, TypeGuard
+from typing import Any, Final
 
 from bot import ids, words
+from bot.fields import is_map, map_of, text_of
 from bot.heard import (
     Amend,
-    Configure,
     Decide,
-    Edit,
     File,
     Ignore,
     Inbound,
-    OpenModal,
     Origin,
     Prompt,
-    Reach,
     Removed,
     Status,
     Stop,
     Why,
 )
 from bot.ids import Identity, Thread, thread_of
-from bot.typed import mentions, opens_for_others, typed, typed_command, valid_text
-from harness_core.hitl import Approve, Decision, Happened, Reject, Rerun, Skip
+from bot.interactions import click, command, submission
+from bot.typed import mentions, opens_for_others, typed
+from harness_core.hitl import Approve, Decision, Reject
 
 # Kinds of message that somebody says something with; all other subtypes report that something changed.
 SAID: Final = frozenset({"", "file_share", "thread_broadcast", "me_message"})
@@ -38,17 +36,17 @@ SLACK_ITSELF: Final = frozenset({"USLACK", "USLACKBOT"})
 
 def parse(payload: object, us: Identity) -> Inbound:
     """A payload of Slack's, whatever it holds, as one of our words. `us` is the installation that our token is for."""
-    if not _is_map(payload):
+    if not is_map(payload):
         return Ignore("it is no payload that we know")
     match payload:
         case {"type": "event_callback", "event": {"type": str()} as event}:
             return _event(payload, event, us) if _ours(payload, us) else Ignore("it is for another installation")
         case {"type": "block_actions"}:
-            return _click(payload, us) if _our_app(payload, us) else Ignore("it is for another app")
+            return click(payload, us) if _our_app(payload, us) else Ignore("it is for another app")
         case {"type": "view_submission", "view": {"callback_id": str()} as view}:
-            return _submitted(payload, view, us) if _our_app(payload, us) else Ignore("it is for another app")
+            return submission(payload, view, us) if _our_app(payload, us) else Ignore("it is for another app")
         case {"command": str(), "text": str(text)}:
-            return _command(payload, text, us) if _our_app(payload, us) else Ignore("it is for another app")
+            return command(payload, text, us) if _our_app(payload, us) else Ignore("it is for another app")
         case {"type": str(kind)}:
             return Ignore(f"nothing is done on {kind[:40]}")
     return Ignore("it is no payload that we know")
@@ -61,27 +59,28 @@ def _event(payload: Mapping[str, Any], event: Mapping[str, Any], us: Identity) -
     shared = payload.get("is_ext_shared_channel") is True
     match event:
         case {"type": "app_mention" | "message", "subtype": "message_changed", "message": {} as now}:
-            return _edited(event, now, _map(event.get("previous_message")), shared, us)
+            return _edited(event, now, map_of(event.get("previous_message")), shared, us)
         case {"type": "message", "subtype": "message_deleted", "previous_message": {} as before}:
-            return _deleted(event, before, _str(event, "deleted_ts") or _str(before, "ts"), shared, us)
+            return _deleted(event, before, text_of(event, "deleted_ts") or text_of(before, "ts"), shared, us)
         case {"type": "app_mention" | "message"}:
             return _message(event, shared, us)
         case {"type": "agent_session_stopped", "channel": str(channel), "thread_ts": str(ts), "user": str(user)}:
-            if not _addressable(channel, user, ts):
+            if not ids.addressable(channel, user, ts):
                 return Ignore("the event is malformed")
             return Stop(Thread(us.home, channel, ts).session_id, Origin(user, channel, ts, shared_outside=shared))
-    return Ignore(f"nothing is done on {_str(event, 'type')[:40]}")
+    return Ignore(f"nothing is done on {text_of(event, 'type')[:40]}")
 
 
 def _message(event: Mapping[str, Any], shared: bool, us: Identity) -> Inbound:
     if why := _not_a_person(event, us):
         return Ignore(why)
-    if _str(event, "subtype") not in SAID or event.get("hidden") is True:
+    if text_of(event, "subtype") not in SAID or event.get("hidden") is True:
         return Ignore("the message reports a change")
     origin = _origin(event, event, shared)
     if origin is None:
         return Ignore("the message is malformed")
-    direct = _str(event, "channel_type") == "im" or (not _str(event, "channel_type") and origin.channel.startswith("D"))
+    kind = text_of(event, "channel_type")
+    direct = kind == "im" or (not kind and origin.channel.startswith("D"))
     addressed = direct or event.get("type") == "app_mention" or mentions(event, us.bot_user_id)
     if not direct and opens_for_others(event, us.bot_user_id):
         return Ignore("the message is for somebody else")
@@ -89,7 +88,7 @@ def _message(event: Mapping[str, Any], shared: bool, us: Identity) -> Inbound:
         return Ignore("nobody addressed the bot")
 
     said = typed(event, us.bot_user_id)
-    session_id, key = _session(origin, us), ids.claim_key(us.home, origin.channel, origin.message_ts)
+    session_id, key = origin.session_id(us), ids.claim_key(us.home, origin.channel, origin.message_ts)
     if (word := _word(said, session_id, origin, key)) is not None:
         return word
     files = _files(event)
@@ -102,7 +101,7 @@ def _edited(
     event: Mapping[str, Any], now: Mapping[str, Any], before: Mapping[str, Any], shared: bool, us: Identity
 ) -> Inbound:
     if now.get("subtype") == "tombstone":  # the deleted root of a thread that has replies
-        return _deleted(event, {**before, "ts": now.get("ts")}, _str(now, "ts"), shared, us)
+        return _deleted(event, {**before, "ts": now.get("ts")}, text_of(now, "ts"), shared, us)
     if why := _not_a_person(now, us):
         return Ignore(why)
     # Slack also reports a change when it unfurls a link or counts a reply: then the text is what it was.
@@ -112,19 +111,19 @@ def _edited(
     if origin is None:
         return Ignore("the edit is malformed")
     key = ids.claim_key(us.home, origin.channel, origin.message_ts)
-    return Amend(key, _session(origin, us), typed(now, us.bot_user_id), origin)
+    return Amend(key, origin.session_id(us), typed(now, us.bot_user_id), origin)
 
 
 def _deleted(event: Mapping[str, Any], before: Mapping[str, Any], ts: str, shared: bool, us: Identity) -> Inbound:
     if us.bot_id and before.get("bot_id") == us.bot_id and ids.is_ts(ts):
-        thread = Thread(us.home, _str(event, "channel"), _str(before, "thread_ts") or ts)
+        thread = Thread(us.home, text_of(event, "channel"), text_of(before, "thread_ts") or ts)
         return Removed(thread.session_id, ts) if thread_of(thread.session_id) else Ignore("the deletion is malformed")
     if why := _not_a_person(before, us):
         return Ignore(why)
     origin = _origin(event, {**before, "ts": ts}, shared)
     if origin is None:
         return Ignore("the deletion is malformed")
-    return Amend(ids.claim_key(us.home, origin.channel, ts), _session(origin, us), None, origin)
+    return Amend(ids.claim_key(us.home, origin.channel, ts), origin.session_id(us), None, origin)
 
 
 def _same(now: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
@@ -152,123 +151,26 @@ def _word(said: str, session_id: str, origin: Origin, key: str) -> Inbound | Non
     return None
 
 
-# -- clicks, modals, commands ------------------------------------------------------------------------------------------
-
-
-def _click(payload: Mapping[str, Any], us: Identity) -> Inbound:
-    actions = payload.get("actions")
-    clicked = _map(actions[0]) if isinstance(actions, list) and actions else {}
-    origin = _clicker(payload)
-    if origin is None:
-        return Ignore("the click is malformed")
-    action, ref = ids.action_of(_str(clicked, "action_id")), ids.ref_of(_str(clicked, "value"))
-    if action is None or ref is None or not _addressable(origin.channel, origin.user, origin.message_ts):
-        return Ignore("the click names no task of ours", words.UNREADABLE, origin)
-    session_id, block = _session(origin, us), _str(clicked, "block_id")
-    if action == "approve":
-        return Decide(session_id, ref, Approve(), origin, "button", block)
-    if action == "rerun":
-        return Decide(session_id, ref, Rerun(), origin, "button", block)
-    return OpenModal(session_id, ref, action, origin, block)
-
-
-def _submitted(payload: Mapping[str, Any], view: Mapping[str, Any], us: Identity) -> Inbound:
-    form, meant = ids.form_of(_str(view, "callback_id")), ids.metadata_of(_str(view, "private_metadata"))
-    origin = _clicker(payload)
-    if origin is None:
-        return Ignore("the submission is malformed")
-    if form is None or meant is None or meant[0].home != us.home:
-        return Ignore("the modal names no task of ours", words.UNREADABLE, origin)
-    thread, ref = meant
-    there = Origin(origin.user, thread.channel, thread.ts, team=origin.team, trigger_id=origin.trigger_id)
-    if form == "edit":
-        return Edit(thread.session_id, ref, _map(_map(view.get("state")).get("values")), there)
-    values = _map(_map(view.get("state")).get("values"))
-    decision, reach = _decision(form, values), _reach(values) if form == "always" else Reach()
-    if decision is None or reach is None:
-        return Ignore("the modal was filled in with what it did not offer", words.UNREADABLE, origin)
-    return Decide(thread.session_id, ref, decision, there, "modal", reach=reach)
-
-
-def _decision(form: ids.Form, values: Mapping[str, Any]) -> Decision | None:
-    comment = _str(_input(values, ids.COMMENT), "value").strip() or None
-    choice = _chosen(values, ids.CHOICE)
-    match form, choice:
-        case "review", _:
-            return Approve()
-        case "review_rerun", _:
-            return Rerun()
-        case "always", _:
-            return Approve(always_allow=True)
-        case "happened", _:
-            return Happened(comment or "")
-        case "reject", "stop" | "go_on" | "":
-            return Reject(comment, {"stop": True, "go_on": False}.get(choice))
-        case "skip", "done" | "left_out":
-            return Skip(comment, done=choice == "done")
-    return None
-
-
-def _reach(values: Mapping[str, Any]) -> Reach | None:
-    where, what = _chosen(values, ids.WHERE), _chosen(values, ids.WHAT)
-    prefixes = ids.prefixes_of(what)
-    if where not in ("", "thread", "channel") or not (prefixes or what in ("", "exact")):
-        return None
-    return Reach(where == "channel", prefixes)
-
-
-def _chosen(values: Mapping[str, Any], name: str) -> str:
-    return _str(_map(_input(values, name).get("selected_option")), "value")
-
-
-def _command(payload: Mapping[str, Any], text: str, us: Identity) -> Inbound:
-    user, channel, trigger = (_str(payload, name) for name in ("user_id", "channel_id", "trigger_id"))
-    if not (ids.is_slack_id(user) and ids.is_slack_id(channel) and trigger):
-        return Ignore("the command is malformed")
-    origin = Origin(user, channel, trigger_id=trigger, response_url=_str(payload, "response_url"))
-    said = typed_command(text).strip()
-    verb, _, rest = said.partition(" ")
-    return Configure(verb.casefold() or "help", rest.strip(), origin, trigger)
-
-
-def _clicker(payload: Mapping[str, Any]) -> Origin | None:
-    user, container, message = (_map(payload.get(name)) for name in ("user", "container", "message"))
-    channel = _str(_map(payload.get("channel")), "id") or _str(container, "channel_id")
-    message_ts = _str(message, "ts") or _str(container, "message_ts")
-    thread_ts = _str(message, "thread_ts") or _str(container, "thread_ts")
-    if not ids.is_slack_id(_str(user, "id")) or (thread_ts and not ids.is_ts(thread_ts)):
-        return None
-    return Origin(
-        _str(user, "id"),
-        channel,
-        thread_ts,
-        message_ts,
-        team=_str(user, "team_id"),
-        trigger_id=_str(payload, "trigger_id"),
-        response_url=_str(payload, "response_url"),
-    )
-
-
-# -- what they share ---------------------------------------------------------------------------------------------------
+# -- who and where -----------------------------------------------------------------------------------------------------
 
 
 def _ours(payload: Mapping[str, Any], us: Identity) -> bool:
     """Whether our token can answer it: one socket carries the events of every workspace that has the app."""
     listed = payload.get("authorizations")
     who = [one for one in listed if isinstance(one, Mapping)] if isinstance(listed, list) else []
-    teams, organisations = ({_str(one, name) for one in who} for name in ("team_id", "enterprise_id"))
+    teams, organisations = ({text_of(one, name) for one in who} for name in ("team_id", "enterprise_id"))
     ours = not who or us.team_id in teams or (us.org_wide and us.enterprise_id in organisations)
     return ours and _our_app(payload, us)
 
 
 def _our_app(payload: Mapping[str, Any], us: Identity) -> bool:
     """Whether it names our app. Slack always names one, so what names none is not from Slack."""
-    return bool(us.app_id) and _str(payload, "api_app_id") == us.app_id
+    return bool(us.app_id) and text_of(payload, "api_app_id") == us.app_id
 
 
 def _not_a_person(message: Mapping[str, Any], us: Identity) -> str:
     """Why this message is no person's, or ""."""
-    user = _str(message, "user")
+    user = text_of(message, "user")
     if user in (us.bot_user_id, *SLACK_ITSELF):
         return "the bot or Slack itself said it"
     if message.get("bot_id") or message.get("app_id") or message.get("bot_profile") or message.get("is_bot"):
@@ -278,40 +180,15 @@ def _not_a_person(message: Mapping[str, Any], us: Identity) -> str:
 
 def _origin(event: Mapping[str, Any], message: Mapping[str, Any], shared: bool) -> Origin | None:
     """Who wrote a message and where. The channel stands in the event, the rest in the message."""
-    channel = _str(event, "channel") or _str(message, "channel")
-    user, ts, thread_ts = (_str(message, name) for name in ("user", "ts", "thread_ts"))
-    if not _addressable(channel, user, ts) or (thread_ts and not ids.is_ts(thread_ts)):
+    channel = text_of(event, "channel") or text_of(message, "channel")
+    user, ts, thread_ts = (text_of(message, name) for name in ("user", "ts", "thread_ts"))
+    if not ids.addressable(channel, user, ts) or (thread_ts and not ids.is_ts(thread_ts)):
         return None
-    team = _str(message, "user_team") or _str(message, "source_team") or _str(message, "team")
+    team = text_of(message, "user_team") or text_of(message, "source_team") or text_of(message, "team")
     return Origin(user, channel, thread_ts, ts, team=team, shared_outside=shared)
-
-
-def _session(origin: Origin, us: Identity) -> str:
-    return Thread(us.home, origin.channel, origin.thread_ts or origin.message_ts).session_id
-
-
-def _addressable(channel: str, user: str, ts: str) -> bool:
-    return ids.is_slack_id(channel) and ids.is_slack_id(user) and ids.is_ts(ts)
 
 
 def _files(event: Mapping[str, Any]) -> tuple[File, ...]:
     listed = event.get("files")
     found = [one for one in listed if isinstance(one, Mapping)] if isinstance(listed, list) else []
-    return tuple(File(_str(one, "id"), _str(one, "name")) for one in found if ids.is_slack_id(_str(one, "id")))
-
-
-def _input(values: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    return _map(_map(values.get(name)).get(name))
-
-
-def _map(value: Any) -> Mapping[str, Any]:
-    return value if _is_map(value) else {}
-
-
-def _is_map(value: Any) -> TypeGuard[Mapping[str, Any]]:
-    return isinstance(value, Mapping)
-
-
-def _str(mapping: Mapping[str, Any], name: str) -> str:
-    value = mapping.get(name)
-    return valid_text(value) if isinstance(value, str) else ""
+    return tuple(File(text_of(one, "id"), text_of(one, "name")) for one in found if ids.is_slack_id(text_of(one, "id")))

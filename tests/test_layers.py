@@ -49,7 +49,8 @@ FLOORS: Final = (
     Floor("bot: what was shown", "bot.posts bot.facts", pure=True),
     Floor(
         "bot: payloads in, pictures out",
-        "bot.inbound bot.story bot.blocks bot.modals bot.edits bot.rule_asked bot.timeline bot.reports bot.why",
+        "bot.inbound bot.interactions bot.story bot.blocks bot.modals bot.edits bot.rule_asked bot.timeline "
+        "bot.reports bot.why",
         pure=True,
     ),
     Floor(
@@ -59,7 +60,7 @@ FLOORS: Final = (
     ),
     Floor(
         "bot: words and numbers",
-        "bot bot.sessions bot.words bot.inline bot.kit bot.ids bot.typed bot.limits",
+        "bot bot.sessions bot.words bot.inline bot.kit bot.ids bot.typed bot.fields bot.limits",
         pure=True,
     ),
     Floor("core: public names, and what tests of others need", "harness_core harness_core.testing.*"),
