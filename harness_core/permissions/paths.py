@@ -112,9 +112,17 @@ def _secret_name(name: str) -> bool:
 def may_reach_secret(pattern: str, *, dots: bool = False) -> bool:
     """Whether a glob could match the name of a secret, at any of its segments. dots: `*` matches a leading dot too."""
     segments = [segment for segment in pattern.casefold().split("/") if segment not in ("", ".")]
+    if segments and _source(segments[-1]):  # in whatever folder
+        segments = [segment for segment in segments if segment not in ("*", "**")]
     return any(_matches(segment, _SAMPLES, dots=dots) for segment in segments) or secret(
         re.sub(r"\[(.)\]", r"\1", pattern)
     )
+
+
+def _source(name: str) -> bool:
+    """Whether a name, or a glob of names, is one of source code or of a file that every project has."""
+    ending = name.rpartition(".")[2]
+    return not name.startswith(".") and not _secret_name(name) and (ending in _SOURCES or name in _ORDINARY)
 
 
 def aims_at_secret(pattern: str) -> bool:
