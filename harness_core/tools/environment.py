@@ -28,6 +28,8 @@ SET: Final = {
     "GIT_CONFIG_VALUE_2": "all",
     "GIT_CONFIG_KEY_3": "submodule.recurse",
     "GIT_CONFIG_VALUE_3": "false",
+    # To look for a newer pip, `pip list` runs `rustc --version`, and a workspace can say which rustc that is.
+    "PIP_DISABLE_PIP_VERSION_CHECK": "1",
 }
 USUAL_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
