@@ -68,6 +68,8 @@ def trace(settings: Settings, given: argparse.Namespace) -> int:
                 print(f"{moment(one.newest)}  {one.facts:>6} facts  {one.session_id}")
             if len(known) > NEWEST:
                 print(f"and {len(known) - NEWEST} older ones")
+            if not known:
+                print(f"Nobody has said anything yet: {settings.data / DATABASE} holds no session.")
             return 0
         session_id = find_session(given.session, [one.session_id for one in known])
         facts = journals.read(session_id)

@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 
 from bot.__main__ import main
-from bot.folders import own_workspace
+from bot.facts import CODEC
+from bot.folders import DATABASE, own_workspace
 from harness_core.errors import ModelError
 from harness_core.interceptors.lookup import Lookup
 from harness_core.permissions.rule import PermissionRule
+from harness_core.store.sqlite import SQLiteStore
 from harness_core.testing import call
 from tests.bot.recorded import OTHER, THREAD, record, session
 from tests.engine.test_subagents import Cast
@@ -49,6 +51,20 @@ def test_without_a_session_the_newest_are_listed(data: Path, capsys: pytest.Capt
     assert code == 0
     assert [line.split()[-1] for line in out.splitlines()] == [OTHER, THREAD]
     assert out.startswith("2026-03-01 09:31:")
+
+
+async def test_where_nobody_has_said_anything_yet_a_trace_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = SQLiteStore(tmp_path / DATABASE, CODEC)
+    await store.sessions()
+    await store.close()
+
+    assert run(tmp_path, capsys, "trace") == (
+        0,
+        f"Nobody has said anything yet: {tmp_path}/harness.db holds no session.\n",
+        "",
+    )
 
 
 @pytest.mark.parametrize(
