@@ -14,6 +14,7 @@ from bot import limits
 from harness_core import glyphs
 from harness_core.hitl import HITLTask
 from harness_core.masking import MASK, hides_more, mask, mask_args, numbered
+from harness_core.permissions.everywhere import commands_in
 from harness_core.types import Args
 
 # Runs of blanks that push what follows out of sight. Deep indentation stays below it.
@@ -82,7 +83,7 @@ def shown_call(task: HITLTask) -> Shown:
         f"{above.text}\n{below.text}" if untold else below.text,
         above.masked or below.masked,
         above.disguised or below.disguised,
-        unreadable=below.unreadable or hides_more(task.args),
+        unreadable=below.unreadable or _unreadable(task.args),
     )
 
 
@@ -97,7 +98,14 @@ def shown_args(args: Args) -> Shown:
         case _:
             text = "\n".join(f"{_key(key)}: {_value(value)}" for key, value in safe.items())
             seen = "\n".join(_seen(key, value, ours) for key, value in safe.items())
-    return Shown(seen, masked=safe != args, disguised=seen != text, unreadable=hides_more(args))
+    return Shown(seen, masked=safe != args, disguised=seen != text, unreadable=_unreadable(args))
+
+
+def _unreadable(args: Args) -> bool:
+    """Whether what masks hide may be more than secrets, or is in a command that runs what it makes up on its way."""
+    command = args.get("command")
+    hidden = isinstance(command, str) and mask(command, tight=True) != command
+    return hides_more(args) or (hidden and bool(commands_in(str(command)).opaque))
 
 
 def is_code(key: str, value: object) -> bool:

@@ -28,7 +28,7 @@ APPROVE_ALONE: Final = (
     "Nothing was approved: `!approve` takes the id and nothing else. To set a condition, reject and say what you want."
 )
 NOT_BY_WORD: Final = "This one cannot be approved by a word, because it has to be read in full first. Use its card."
-UNREADABLE_CALL: Final = "more than a secret is hidden, so this can only be rejected or skipped"
+UNREADABLE_CALL: Final = "it may be that more than a secret is hidden, so this can only be rejected or skipped"
 QUEUED: Final = "Noted. It is read after the decision that is waiting in this thread."
 QUEUED_RUNNING: Final = "Noted. It is read as soon as the step at hand is done."
 STOPPED: Final = "Stopped."

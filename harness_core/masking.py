@@ -24,8 +24,8 @@ from harness_core.secret_shapes import (
     SIGNED,
     STARTING_TOKEN,
     URL_PASSWORD,
+    carries_more,
     names_a_place,
-    too_long,
     too_much,
     word_end,
 )
@@ -73,8 +73,8 @@ def mask(text: str, *, tight: bool = False) -> str:
 
 def hides_more(value: str | Args) -> bool:
     """Whether masking this for approval hides more than words that look like secrets, so that nobody can tell what
-    would run: whole lines (a private key), a value of several words, all that lies below a name, or a word that is
-    longer than any key.
+    would run: whole lines (a private key), a value of several words, all that lies below a name, a word that is longer
+    than any key, or one that is a text in another writing (base64, hex, percent signs).
     """
     masking = _Masking(tight=True)
     if isinstance(value, str):
@@ -167,13 +167,13 @@ def _mask(text: str, tight: bool) -> tuple[str, bool]:
 
 def _keep_prefix(found: re.Match[str], hidden: list[bool]) -> str:
     prefix = found[found.lastindex or 0]
-    hidden.append(too_long(found[0], signed=prefix in SIGNED))
+    hidden.append(carries_more(found[0], signed=prefix in SIGNED))
     return f"{prefix}{MASK}"
 
 
 def _hide_password(found: re.Match[str], tight: bool, hidden: list[bool]) -> str:
     end = word_end(found[2], 0, len(found[2])) if tight else len(found[2])
-    hidden.append(too_long(found[2][:end]))
+    hidden.append(carries_more(found[2][:end]))
     return f"{found[1]}{MASK}{found[2][end:]}" if end else found[0]
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import re
+from collections.abc import Iterator
 from typing import Final
+from urllib.parse import unquote
 
 MASK: Final = "•••"
 SHORTEST_SECRET: Final = 6  # characters; shorter values would blot out ordinary words
@@ -71,17 +74,49 @@ _PLACE: Final = re.compile(
     re.ASCII | re.DOTALL,
 )
 
+_HEX: Final = re.compile(r"(?:[0-9A-Fa-f]{2})+", re.ASCII)
+_BASE64: Final = re.compile(r"[A-Za-z0-9+/]+|[A-Za-z0-9_-]+", re.ASCII)
+# Of shorter ones too many are drawn by lot and can be read all the same.
+_TEXT: Final = re.compile(rb"[\t\n\r -~]{8,}")
+_LONG_TEXT: Final = re.compile(rb"[\t\n\r -~]{12,}")
+_PACKED: Final = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd", b"PK\x03\x04")  # gzip, bzip2, xz, zstd, zip
+
 _RANDOM: Final = re.compile(r"(?=.*[a-z])(?=.*[A-Z])(?=.*\d).{20,}", re.DOTALL)  # as base64 is, slashes and all
 
 
 def too_much(word: str) -> bool:
-    """Whether a hidden word is longer than any secret, or could be a file as well."""
-    return too_long(word, signed=word.startswith("eyJ")) or _PLACE.fullmatch(word) is not None
+    """Whether a hidden word is no secret alone, or could be a file as well."""
+    return carries_more(word, signed=word.startswith("eyJ")) or _PLACE.fullmatch(word) is not None
 
 
-def too_long(word: str, *, signed: bool = False) -> bool:
-    """Whether a hidden word is longer than any secret. signed: than any token that carries claims."""
-    return len(word) > (LONGEST_TOKEN if signed else LONGEST_KEY)
+def carries_more(word: str, *, signed: bool = False) -> bool:
+    """Whether a hidden word is longer than any secret, or a text in another writing: keys are drawn by lot, and read as
+    nothing. signed: it may be as long as any token that carries claims, which are a text.
+    """
+    return len(word) > LONGEST_TOKEN if signed else len(word) > LONGEST_KEY or _written_otherwise(word)
+
+
+def _written_otherwise(word: str) -> bool:
+    if "%" in word and re.search(r"\s", unquote(word)):  # the password of an address is quoted so, but has no blank
+        return True
+    pieces = {word.rstrip("="), *re.split(r"[-_.:,=]", word)}  # what stands before it may be a vendor's prefix
+    return any(_reads(decoded) for piece in pieces for decoded in _decoded(piece))
+
+
+def _decoded(word: str) -> Iterator[bytes]:
+    """What a word may stand for, in the writings that every machine can undo, from its first characters on."""
+    if _HEX.fullmatch(word):
+        yield bytes.fromhex(word)
+    if _BASE64.fullmatch(word):
+        other = b"-_" if re.search("[-_]", word) else None
+        for part in (word[start:] for start in range(4)):
+            whole = part[:-1] if len(part) % 4 == 1 else part
+            yield base64.b64decode(whole + "=" * (-len(whole) % 4), altchars=other)
+
+
+def _reads(decoded: bytes) -> bool:
+    """Whether it is a text, or holds a long one, or is packed. Of a thousand random words one or two are, too."""
+    return bool(_TEXT.fullmatch(decoded) or _LONG_TEXT.search(decoded)) or decoded.startswith(_PACKED)
 
 
 def names_a_place(word: str) -> bool:

@@ -144,6 +144,7 @@ PUBLIC: Final = words(
     "harness_core.glyphs harness_core.handle harness_core.hitl harness_core.hooks harness_core.masking "
     "harness_core.options "
     "harness_core.clock harness_core.parts harness_core.permissions.book harness_core.permissions.cases "
+    "harness_core.permissions.everywhere "
     "harness_core.permissions.grammar harness_core.permissions.offer harness_core.permissions.paths "
     "harness_core.permissions.rule harness_core.permissions.sound harness_core.policy_file harness_core.ports "
     "harness_core.session harness_core.steps harness_core.tools.sandbox harness_core.types harness_core.replay "
