@@ -81,6 +81,29 @@ async def test_hostile_text_is_shown_and_never_run(people: People, workspace: Lo
     assert [url for url in people.asked if not url.startswith(workspace.url)] == []
 
 
+async def test_a_card_shows_all_that_it_holds_and_nothing_in_it_is_an_emoji(
+    people: People, workspace: LocalWorkspace
+) -> None:
+    client = AsyncWebClient(token=workspace.bot_token, base_url=workspace.api_url)
+    lines = "\n".join(f":smile: {number}" for number in range(60))
+    agent = {"type": "plain_text", "text": "Agent says: :smile:", "emoji": False}
+    button = {"type": "button", "action_id": "approve", "text": {"type": "plain_text", "text": "Approve"}}
+    blocks: list[Any] = [
+        {"type": "rich_text", "elements": [
+            {"type": "rich_text_preformatted", "elements": [{"type": "text", "text": lines}]}
+        ]},
+        {"type": "context", "elements": [agent]},
+        {"type": "actions", "elements": [button]},
+    ]  # fmt: skip
+    page = await people.open()
+    await client.chat_postMessage(channel=ids.GENERAL, text="x", blocks=blocks)
+
+    message = page.locator("#channel [data-testid=message]")
+    await expect(message.locator("pre")).to_have_text(lines)
+    await expect(message).to_contain_text("Agent says: :smile:")
+    assert await message.locator("pre").evaluate("box => box.scrollHeight - box.clientHeight") == 0
+
+
 async def test_the_policy_allows_nothing_from_elsewhere(people: People, workspace: LocalWorkspace) -> None:
     page = await people.open()
     reply = await page.request.get(workspace.url + "/")

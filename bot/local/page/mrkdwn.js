@@ -85,12 +85,15 @@ function markup(tag, context) {
 /** A text object of Block Kit. Out: nodes. */
 export function textObject(part, context) {
   if (!part) return [];
-  return part.type === "mrkdwn" ? mrkdwn(part.text, context) : withEmoji(raw(part.text));
+  return part.type === "mrkdwn" ? mrkdwn(part.text, context) : plain(part);
 }
+
+/** A plain text; names between colons are emoji unless it says that they are not. */
+const plain = (part) => (part?.emoji === false ? [raw(part.text)] : withEmoji(raw(part?.text ?? "")));
 
 /** A text object where there is room for one line only. */
 export function textLine(part, context) {
-  return part?.type === "mrkdwn" ? inline(part.text, context) : withEmoji(raw(part?.text ?? ""));
+  return part?.type === "mrkdwn" ? inline(part.text, context) : plain(part);
 }
 
 /** What a text object says without its marks: for labels and announcements. */

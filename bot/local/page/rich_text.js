@@ -15,7 +15,8 @@ const leaves = (part, context) => part.elements.map((leaf) => styled(leaf, conte
 const parts = {
   rich_text_section: (part, context) => h("p", {}, leaves(part, context)),
   rich_text_quote: (part, context) => h("blockquote", {}, leaves(part, context)),
-  rich_text_preformatted: (part, context) => h("pre", {}, h("code", {}, isDiff(part) ? diff(part.elements[0].text) : leaves(part, context))),
+  // Nothing in it is parsed: a name between colons is no emoji here.
+  rich_text_preformatted: (part, context) => h("pre", {}, h("code", {}, isDiff(part) ? diff(part.elements[0].text) : part.elements.map((leaf) => (leaf.type === "text" ? leaf.text : styled(leaf, context))))),
   rich_text_list: (part, context) => {
     const indent = Math.min(part.indent ?? 0, 5);
     const items = part.elements.map((item) => h("li", {}, item.type === "rich_text_section" ? leaves(item, context) : richText({ elements: [item] }, context)));
