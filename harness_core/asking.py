@@ -11,7 +11,7 @@ from harness_core.calls import normalise, valid_text
 from harness_core.codec import Codec
 from harness_core.compression.strategies import Answer, Summarising
 from harness_core.errors import ModelError
-from harness_core.events import Event, ReasonDelta, ReasonEnd
+from harness_core.events import Event, ModelFailed, ReasonDelta, ReasonEnd
 from harness_core.parts import Surroundings
 from harness_core.ports import ModelReply, ModelRequest, TextDelta
 from harness_core.session import Trace, added
@@ -41,8 +41,10 @@ async def ask(
                     reply = piece
                 elif show:
                     show(ReasonDelta(piece.text))
-    except ModelError:
-        raise
+    except ModelError as error:
+        if _can_be_stored(error):
+            raise
+        raise ModelError("server", f"{error.kind}: {error}") from error
     except TimeoutError as error:
         raise ModelError("timeout", f"no answer within {seconds:.0f} s") from error
     except Exception as error:  # an adapter's fault is the model's failure, and is put on record as one
@@ -51,6 +53,15 @@ async def ask(
     if reply is None:
         raise ModelError("bad_reply", "the stream ended without a message")
     return reply
+
+
+def _can_be_stored(error: ModelError) -> bool:
+    """Whether this can be put on record; with a kind that an adapter made up the model would be asked for ever."""
+    try:
+        _CODEC.encode(ModelFailed(error.kind, 1, 1, retry_after=error.retry_after))
+    except Exception:
+        return False
+    return True
 
 
 def said(reply: ModelReply, trace: Trace, step: Reason) -> ReasonEnd:
