@@ -99,7 +99,7 @@ def shortens(trace: Trace, failed: ModelFailed) -> Compress | None:
     return Compress("zu lang") if "zu lang" in failed.message else None
 
 
-@pytest.mark.parametrize(("most", "status"), [(14, "completed"), (0, "failed")])
+@pytest.mark.parametrize(("most", "status"), [(14, "completed"), (7, "completed"), (0, "failed")])
 async def test_a_failure_that_a_hook_knows_a_cure_for_is_no_failure_until_the_cure_is_used_up(
     bench: Bench, most: int, status: str
 ) -> None:
