@@ -106,8 +106,9 @@ def run_point(point: Point, interceptors: Iterable[Any], trace: Trace, *about: A
     failing hook comes to, FAILS says.
     """
     ruled, told = Ruled(about[-1] if about else None), []
-    shown = tuple(map(_frozen, about))
-    for interceptor in interceptors:
+    asked = [one for one in interceptors if getattr(one, point, None) is not None]
+    shown = tuple(map(_frozen, about)) if asked else ()
+    for interceptor in asked:
         verdict, record = _asked(interceptor, point, trace, shown, late=late)
         if record is None:
             continue
@@ -131,11 +132,8 @@ def _asked(
     interceptor: Any, point: Point, trace: Trace, about: tuple[Any, ...], *, late: bool
 ) -> tuple[Verdict | None, HookRuled | None]:
     """What one hook rules, and the record of it; (None, None) if it says nothing."""
-    hook = getattr(interceptor, point, None)
-    if hook is None:
-        return None, None
     try:
-        said: object = hook(trace, *about)
+        said: object = getattr(interceptor, point)(trace, *about)
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # a hook's fault must neither become a permission nor end the engine: no exit, too

@@ -54,7 +54,7 @@ MAX_TAKEOVERS: Final = 3  # of a run that does not rest, without a new fact in b
 
 def next_step(trace: Trace, policy: Policy, now: float) -> Step:
     """The one thing to do now. now: seconds since the epoch."""
-    trace = replace(trace, now=now)
+    trace = trace if trace.now == now else replace(trace, now=now)
     return down_first(_next(trace, policy, now), trace, policy)
 
 

@@ -114,7 +114,8 @@ def before_model(trace: Trace, run: Run, policy: Policy, now: float, rulings: Ru
             return _compress(trace, policy, plan, rulings)
         if about and _hopeless(run, policy):
             return End("failed", f"The model did not answer: {run.failures[-1].message}", rulings=rulings)
-    full = replace(trace, notes=(*trace.notes, *notes_of(rulings)))
+    notes = notes_of(rulings)
+    full = replace(trace, notes=(*trace.notes, *notes)) if notes else trace
     return _shorten(full, run, policy, rulings) or Reason(run.steps + 1, len(run.failures) + 1, rulings)
 
 

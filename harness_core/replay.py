@@ -125,7 +125,7 @@ class _Replay:
             return
         if trace.run is None:
             self.later.clear()
-        trace = replace(trace, heard=(*trace.heard, *self.heard, *self.later))
+        trace = self._told(trace)
         step = self._next(trace, now, outcome)
         if isinstance(step, Begin | Hear):
             told = [f for f in step.facts if isinstance(f, HookRuled)]
@@ -134,7 +134,7 @@ class _Replay:
                 self.later |= {prompt.seq or 0 for prompt in trace.inbox}
             yield from self._compared(trace, fact, told, run_id=fact.run_id)
         if isinstance(step, Hear):
-            step = self._next(replace(trace, heard=(*trace.heard, *self.heard, *self.later)), now, outcome)
+            step = self._next(self._told(trace), now, outcome)
         if isinstance(step, Reason | Compress | Close | End):
             yield from self._compared(trace, fact, _on_record(step, outcome))
         if isinstance(step, End):
@@ -143,6 +143,11 @@ class _Replay:
         if other := _another_course(step, outcome):
             verdict, hook, why = other
             yield self._ruling(fact, trace, RUN, hook, verdict, why, recorded=_course(outcome), diverges=True)
+
+    def _told(self, trace: Trace) -> Trace:
+        """The trace after what hooks were asked about in this replay."""
+        told = (*self.heard, *self.later)
+        return replace(trace, heard=(*trace.heard, *told)) if told else trace
 
     def _next(self, trace: Trace, now: float, outcome: Event) -> Step:
         """What the policy would have had the run do. That a context which a model refused as too long could be made
@@ -164,11 +169,11 @@ class _Replay:
             case RunEnd():
                 yield from self._hooks("run_end", _at(folder, fact), fact, fact)
             case ToolCallStart(call=call):
-                yield from self._started(_at(folder, fact), fact, replace(call, args=fact.effective))
+                yield from self._started(_at(folder, fact), fact, call.given(fact.effective))
             case ToolCallEnd(call_uuid=uuid, outcome="ok" | "error"):
                 trace = _at(folder, fact)
                 if (state := trace.of(uuid)) and state.started:
-                    call = replace(state.call, args=state.started.effective)
+                    call = state.call.given(state.started.effective)
                     yield from self._hooks("after_tool", trace, fact, call, fact)
 
     # -- calls ---------------------------------------------------------------------------------------------------------
@@ -181,7 +186,7 @@ class _Replay:
             verdict, said = _judged(self.policy, trace, state)
             if verdict in ("deny", "error"):
                 self.denied.add(state.call.call_uuid)
-            by, shown = _speaker(self.policy, said, state.call), replace(state.call, args=said.args)
+            by, shown = _speaker(self.policy, said, state.call), state.call.given(said.args)
             yield from self._compared(trace, fact, said.rulings, state.call)
             yield self._ruling(
                 fact, trace, GATE, by, verdict, said.reason, call=shown, recorded=recorded.verdict,
@@ -300,14 +305,14 @@ def _judged(policy: Policy, trace: Trace, state: CallState) -> tuple[str, Judgem
     if problem := call.problem or says(tool.check, call.args, UNCHECKED):
         return "error", Judgement("deny", call.args, problem)
     said = judge(gate, trace, call, state.inspection)
-    if problem := says(tool.check, said.args, UNCHECKED):
+    if said.args is not call.args and (problem := says(tool.check, said.args, UNCHECKED)):
         return "error", replace(said, reason=problem)
     found = state.inspection(said.args)
     if found and found.problem:
         return "error", replace(said, reason=found.problem)
     if said.effect == "deny":
         return "deny", said
-    if trace.run and replace(call, args=said.args).effect in trace.run.rejected:
+    if trace.run and trace.run.rejected and call.given(said.args).effect in trace.run.rejected:
         return "deny", replace(said, reason="a person rejected the same call in this run")
     if said.effect == "ask" and not policy.can_ask:
         return "deny", replace(said, reason=f"nobody can be asked: {said.reason}")

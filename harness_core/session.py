@@ -269,7 +269,7 @@ class Folder:
             return
         self._spent(event.usage, event.unpriced)
         if self._run and event.outcome == "ok":
-            self._run = worked(self._run, state.call, event.at)
+            self._change(**worked(self._run, state.call, event.at))
         if self._batch.settled:
             self._settle()
 
@@ -282,7 +282,7 @@ class Folder:
             said = state.end.content if state.end else ""
             self._messages.append(Message("tool", readable(said), call_uuid=state.call.call_uuid))
         if self._run:
-            self._run = with_batch(self._run, states)
+            self._change(**with_batch(self._run, states))
         self._batch, self._settled = OpenBatch(), states
 
     # -- the context ---------------------------------------------------------------------------------------------------
@@ -312,7 +312,7 @@ class Folder:
         if event.verdict == "Rewrite" and event.point == "before_tool":
             self._batch.rewritten(event.call_uuid, payload["args"])
         if self._run:
-            self._run = with_ruling(self._run, event, self._batch.of(event.call_uuid))
+            self._change(**with_ruling(self._run, event, self._batch.of(event.call_uuid)))
 
     def _blocked(self, prompt: int) -> None:
         """No model is to read it. What was said after it no hook has ruled on: the run that ends now was not asked."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from harness_core import results
 from harness_core.events import NO_USAGE, RECENT, RULINGS, Done, Halt, HookRuled, Refused, Ruling, Run, ToolCallEnd
@@ -15,8 +15,11 @@ SHORT: Final = 200  # characters of a reason that a run remembers; the fact has 
 SIBLINGS: Final = 16  # effects that are remembered of those that a gate refused for one key
 
 
-def with_batch(run: Run, batch: Iterable[CallState]) -> Run:
-    """The run after a batch whose calls all have a result."""
+Changes = Mapping[str, Any]  # what of a run is another, by the names of its fields
+
+
+def with_batch(run: Run, batch: Iterable[CallState]) -> Changes:
+    """What changes of the run with a batch whose calls all have a result."""
     states = [state for state in batch if state.end]
     done = tuple(_done(state.call, state.end, run.steps) for state in states if state.end)
     calls, paths = dict(run.calls), dict(run.paths)
@@ -27,7 +30,7 @@ def with_batch(run: Run, batch: Iterable[CallState]) -> Run:
             paths[path] = tuple(dict.fromkeys((*paths.get(path, ()), state.call.name)))
     succeeded = {**run.succeeded, **{d.tool: run.steps for d in done if d.outcome == "ok"}}
     recent, direct = (*run.recent, *done)[-RECENT:], _direct(states)
-    return replace(run, recent=recent, calls=calls, succeeded=succeeded, paths=paths, direct=direct)
+    return {"recent": recent, "calls": calls, "succeeded": succeeded, "paths": paths, "direct": direct}
 
 
 def _direct(states: Iterable[CallState]) -> str:
@@ -46,10 +49,10 @@ def _brought(state: CallState) -> str:
     return "" if readable(said) == NO_OUTPUT else said
 
 
-def worked(run: Run, call: ToolCall, at: float) -> Run:
-    """The run after a call that worked: that is progress, and closes every gate that had refused this."""
+def worked(run: Run, call: ToolCall, at: float) -> Changes:
+    """What changes of the run with a call that worked: it is progress, and closes every gate that had refused this."""
     refused = {key: known for key, known in run.refused.items() if effect_digest(call) not in known.effects}
-    return replace(run, refused=refused, progress=run.elapsed(at))
+    return {"refused": refused, "progress": run.elapsed(at)}
 
 
 def notes_of(rulings: Iterable[HookRuled]) -> tuple[str, ...]:
@@ -69,29 +72,30 @@ def telling_nothing(rulings: Iterable[HookRuled]) -> tuple[HookRuled, ...]:
     return tuple(ruling for ruling in rulings if ruling.verdict not in ("Inject", "Continue"))
 
 
-def with_ruling(run: Run, event: HookRuled, about: CallState | None) -> Run:
-    """The run after a ruling. about: the call of the open batch that it is about."""
+def with_ruling(run: Run, event: HookRuled, about: CallState | None) -> Changes:
+    """What changes of the run with a ruling. about: the call of the open batch that it is about."""
     count = f"{event.hook} {event.verdict}"
     ruling = Ruling(event.point, event.hook, event.verdict, event.reason[:SHORT], event.step, event.call_uuid, event.at)
-    run = replace(
-        run,
-        ruled={**run.ruled, count: run.ruled.get(count, 0) + 1},
-        rulings=(*run.rulings, ruling)[-RULINGS:],
-    )
+    changes: dict[str, Any] = {
+        "ruled": {**run.ruled, count: run.ruled.get(count, 0) + 1},
+        "rulings": (*run.rulings, ruling)[-RULINGS:],
+    }
     if event.verdict == "Stop":
         halt = Halt(event.payload.get("answer", ""), event.payload.get("limit", ""), event.point)
-        return replace(run, halted=run.halted or halt)
-    return run if event.escape_key is None or about is None else _with_refusal(run, event, event.escape_key, about.call)
+        changes["halted"] = run.halted or halt
+    elif event.escape_key is not None and about is not None:
+        changes["refused"] = _with_refusal(run, event, event.escape_key, about.call)
+    return changes
 
 
-def _with_refusal(run: Run, event: HookRuled, escape_key: str, call: ToolCall) -> Run:
+def _with_refusal(run: Run, event: HookRuled, escape_key: str, call: ToolCall) -> Mapping[str, Refused]:
     key = gate_key(event.hook, escape_key)
     known = run.refused.get(key, Refused(0, 0))
     if event.verdict == "Deny" and run.steps > known.step:  # its siblings in the batch do not count
         known = replace(known, batches=known.batches + 1, step=run.steps)
     known = replace(known, effects=(*known.effects, effect_digest(call))[-SIBLINGS:])
     others = [(name, other) for name, other in run.refused.items() if name != key]
-    return replace(run, refused=dict([*others, (key, known)][-RULINGS:]))
+    return dict([*others, (key, known)][-RULINGS:])
 
 
 def gate_key(hook: str, escape_key: str) -> str:

@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import AfterValidator
@@ -83,6 +83,10 @@ class ToolCall:
     def effect(self) -> str:
         """What the call would do: tool and canonical arguments. Two calls with the same effect are alike."""
         return effect(self.name, self.args)
+
+    def given(self, args: Args) -> ToolCall:
+        """The call with these arguments; itself if they are its own."""
+        return self if args is self.args else replace(self, args=args)
 
 
 def effect(tool: str, args: Args) -> str:

@@ -70,6 +70,8 @@ def _allows_command(rules: Book, exact: Sequence[PermissionRule], args: Args, wo
     any_command = (rule for rule in mine.rules if rule.pattern is None and rule.arguments is None)
     if whole := next(chain(exact, any_command, mine.standing_for(command.strip(" \t\n"))), None):
         return whole
+    if not any(part.words[0].text in mine.by_program for part in reading.commands):
+        return None  # no rule takes part in it, so it runs by the table or not at all
     used, verdict = _by_parts(reading, mine, world)
     return used[0] if used and verdict.effect == "allow" else None
 

@@ -125,7 +125,7 @@ def judge(gate: Gate, trace: Trace, call: ToolCall, seen: Seen) -> Judgement:
         verdict = _levels(gate, trace, ruled.value, ruled, seen)
     except Exception as error:  # a fault of the gate is no permission, and must not end the session either
         verdict = Judgement("ask", ruled.value.args, f"the call could not be judged ({type(error).__name__})")
-    verdict = replace(verdict, rulings=ruled.rulings)
+    verdict = replace(verdict, rulings=ruled.rulings) if ruled.rulings else verdict
     return _about_to_ask(gate, trace, ruled.value, verdict, seen) if verdict.effect == "ask" else verdict
 
 
