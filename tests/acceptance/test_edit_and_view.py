@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from bot.local import PersonCannot, people
 from harness_core.permissions.rule import PermissionRule
 from harness_core.testing import RecordingTool, ScriptedModel, call
+from harness_core.types import Args, Inspection
 from tests.acceptance.desk import CHANNEL, Desk, buttons, reading
 
 PAY = {
@@ -22,8 +24,12 @@ PAY = {
 }
 
 
-def pay() -> RecordingTool:
-    return RecordingTool("pay", schema=PAY, result=lambda args: f"paid {args['amount']} to {args['to']}")
+def pay(**more: Any) -> RecordingTool:
+    return RecordingTool("pay", schema=PAY, result=lambda args: f"paid {args['amount']} to {args['to']}", **more)
+
+
+def unlucky(args: Args) -> Inspection:
+    return Inspection(problem="There is no amount 13.") if args["amount"] == 13 else Inspection()
 
 
 async def test_an_edited_call_runs_as_edited_and_card_and_model_say_so(tmp_path: Path) -> None:
@@ -50,7 +56,7 @@ async def test_an_edited_call_runs_as_edited_and_card_and_model_say_so(tmp_path:
 
 
 async def test_errors_stand_at_the_field_and_the_form_stays(tmp_path: Path) -> None:
-    tool = pay()
+    tool = pay(inspect=unlucky)
     async with Desk(tmp_path, ScriptedModel([call("pay", to="ann", amount=500)], "done"), [tool]) as desk:
         desk.bot.engine.add_permission_rule(PermissionRule("deny", "pay", arguments='{"amount":666,"to":"ann"}'))
         ts = await desk.ask("pay ann")
@@ -60,8 +66,10 @@ async def test_errors_stand_at_the_field_and_the_form_stays(tmp_path: Path) -> N
         wrong_type = await desk.slack.submit(people.ADA, {"arg:1": "a lot"})
         curly = await desk.slack.submit(people.ADA, {"arg:0": "“ann”", "arg:1": "500"})
         denied = await desk.slack.submit(people.ADA, {"arg:0": "ann", "arg:1": "666"})
+        cannot_work = await desk.slack.submit(people.ADA, {"arg:0": "ann", "arg:1": "13"})
 
         assert "whole number" in wrong_type.errors["arg:1"]
+        assert "no amount 13" in cannot_work.errors["arg:1"]
         assert "curly quotes" in curly.errors["arg:0"]
         assert "denies this call" in next(iter(denied.errors.values()))
         assert len(desk.slack.views(people.ADA)) == 1

@@ -65,9 +65,10 @@ def test_what_another_bot_or_a_person_writes_is_never_ours(changes: dict[str, An
         assert not stands(draft, in_slack(draft, **changes), "")
 
 
-def test_a_mark_tells_nothing_of_what_the_message_says() -> None:
-    answer = made(*ASKED, *ENDED)[1]
+def test_a_mark_tells_nothing_of_what_the_message_says_and_a_card_needs_none() -> None:
+    card, answer = made(*ASKED, *ENDED)
 
+    assert card.marked == card.message
     assert answer.marked["metadata"] == {"event_type": "harness_post", "event_payload": {"post": "end:8:1"}}
 
 
