@@ -131,6 +131,7 @@ def test_wrong_types_are_errors_at_their_fields():
         ("lines", "x"),
         ("share", "NaN"),
         ("tags", "[1"),
+        ("tags", "[" * 100_000),
     ]
     wrong += [("mode", "9"), ("mode", "-1"), ("mode", "fast"), ("mode", 1)]  # a client may send what it likes
 

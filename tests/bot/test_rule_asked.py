@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.rule_asked import RuleAsked, rule_asked
+from bot.rule_commands import arguments
 from harness_core.permissions.rule import PermissionRule
 
 
@@ -114,3 +115,35 @@ def test_what_does_not_is_made(rest: str) -> None:
 def test_whatever_is_typed_is_a_rule_or_a_sentence(effect: Any, rest: str) -> None:
     assert rule_asked(effect, rest)
     assert rule_asked(effect, f"bash {rest}")
+
+
+# -- a call that somebody asks about -----------------------------------------------------------------------------------
+
+
+def schema(*required: str, **types: str) -> dict[str, Any]:
+    return {"properties": {name: {"type": kind} for name, kind in types.items()}, "required": [*required]}
+
+
+WRITE = schema("path", "content", path="string", content="string")
+
+
+@pytest.mark.parametrize(
+    ("text", "tool", "meant"),
+    [
+        ("git push", schema("command", command="string", seconds="integer"), {"command": "git push"}),
+        ("a b.md", WRITE, {"path": "a b.md", "content": ""}),
+        ('{"path": "a", "content": "b"}', WRITE, {"path": "a", "content": "b"}),
+        ("[1]", schema("list", list="string"), {"list": "[1]"}),
+        ("ann", schema("to", "amount", to="string", amount="integer"), {"to": "ann"}),
+        ("ann", schema("to", "by", to="string", by="string"), None),
+        ("5", schema("amount", amount="integer"), None),
+        ("ann", schema(to="string"), None),
+        ("ann", {}, None),
+        ('{"path": "a"', WRITE, None),
+        ('{"a":' * 100_000, WRITE, None),
+    ],
+)
+def test_a_call_is_typed_as_json_or_as_the_one_text_that_its_tool_is_about(
+    text: str, tool: dict[str, Any], meant: dict[str, Any] | None
+) -> None:
+    assert arguments(text, tool) == meant
