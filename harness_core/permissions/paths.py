@@ -62,17 +62,24 @@ _SECRET_NAMES: Final = re.compile(
     r"""
     \.env([._-].*|rc)? | .*\.env | env\.(local|production) | \.flaskenv
   | \.(npmrc|pypirc|netrc|pgpass|my\.cnf|mylogin\.cnf|htpasswd|git-credentials|dockercfg|dockerconfigjson|boto|s3cfg)
-  | \.(vault-token|terraformrc|yarnrc(\.yml)?|rclone\.conf|msmtprc|smbcredentials|esmtprc|token)
-  | (.*[._-])?private[_-]?keys?(\.[a-z0-9]+)? | .*[_-]key\.json | auth\.json
+  | \.(vault-token|terraformrc|yarnrc(\.yml)?|msmtprc|smbcredentials|esmtprc|token|renviron)
+  | \.(sentryclirc|fetchmailrc|muttrc|pass|ansible_vault_pass|vault_pass) | rclone\.conf | \.rclone\.conf | pip\.conf
+  | nuget\.config | htpasswd | authorized_keys | local\.settings\.json | settings-security\.xml | wp-config\.php
+  | wg\d*\.conf | cookies\.txt | rootkey\.csv | ssh_host_[a-z0-9]+_key
+  | (.*[._-])?(deploy|access)[_-]?keys?(\.(txt|csv))?
+  | (.*[._-])?(mnemonic|seed[_-]?phrase)s?(\.txt)? | .*\.keychain(-db)?
+  | (.*[._-])?private[_-]?keys?(\.[a-z0-9]+)? | (.*[_-])?key\.json | auth\.json
   | _netrc | shadow-? | gshadow-? | sudoers | master\.passwd | kubeconfig.* | .*_history | \.lesshst | \.viminfo
   | .*\.(pem|key|p12|pfx|p8|jks|keystore|kdbx?|ppk|ovpn|gpg|asc|age)(\.(backup|bak))?
   | .*\.(tfstate|tfvars|pkcs12|keytab|agekey)(\.(backup|bak))?
-  | id_(rsa|dsa|ecdsa|ed25519)(_sk)? | wallet\.dat | key3\.db | key4\.db | logins\.json | cookies(\.sqlite)?
+  | ((.*[._-])?id_(rsa|dsa|ecdsa|ed25519)(_sk)?|[a-z0-9-]+_(rsa|ed25519))([._-](old|bak|backup|orig|key|\d+))?
+  | wallet\.dat | key3\.db | key4\.db | logins\.json | cookies(\.sqlite)?
   | (.*[._-])?(service[_-]?account|firebase[_-]adminsdk|client[_-]secrets?|application_default_credentials)(.*)?\.json
   | (.*[._-])?(secrets?|credentials?|passwords?|passwd|api[_-]?keys?|auth[_-]?tokens?|tokens?)(\.[a-z0-9]+)*
   """,
     re.X | re.I,
 )
+_FOLDERS: Final = re.compile(r"(^|/)(\.config/(gh|hub|op|gcloud|rclone)|\.m2/settings|\.gradle/gradle\.properties)")
 # Names that secrets go by, to see whether a glob could reach one; and names that are on every disk.
 _SAMPLES: Final = SECRET_FOLDERS | listed(
     ".env .env.local .env.production .envrc .flaskenv .npmrc .netrc .pypirc .git-credentials .htpasswd .pgpass .my.cnf "
@@ -95,7 +102,7 @@ def secret(path: str) -> bool:
     names = [name.casefold() for name in path.split("/") if name not in ("", ".", "..")]
     if not names:
         return False
-    if any(name in SECRET_FOLDERS for name in names) or ".config/gh" in path.casefold():
+    if any(name in SECRET_FOLDERS for name in names) or _FOLDERS.search(path.casefold()):
         return True
     return any(_secret_name(name) for name in names)
 
@@ -103,10 +110,11 @@ def secret(path: str) -> bool:
 def _secret_name(name: str) -> bool:
     if len(name) > LONGEST_NAME:
         return False
+    name = name.removesuffix("~").removesuffix(".swp")  # what editors leave beside it
     if name.endswith(_TEMPLATES) or not _SECRET_NAMES.fullmatch(name):
         return False
     stem, dot, ending = name.rpartition(".")
-    return not (dot and stem and ending in _SOURCES and not name.startswith(".env"))
+    return not (dot and stem and ending in _SOURCES and not name.startswith((".env", "wp-config")))
 
 
 def may_reach_secret(pattern: str, *, dots: bool = False) -> bool:

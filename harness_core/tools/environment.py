@@ -30,6 +30,7 @@ SET: Final = {
     "GIT_CONFIG_VALUE_3": "false",
     # To look for a newer pip, `pip list` runs `rustc --version`, and a workspace can say which rustc that is.
     "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+    "CHECKPOINT_DISABLE": "1",  # terraform's look for a newer one, at `terraform version`
 }
 USUAL_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 

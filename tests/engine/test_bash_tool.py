@@ -203,7 +203,8 @@ async def test_no_secret_of_the_host_and_no_switch_of_a_program_reaches_the_comm
         "HOME", "USER", "LOGNAME", "TMPDIR", "TZ", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "PATH", "TERM", "PAGER",
         "GIT_PAGER", "GIT_OPTIONAL_LOCKS", "GIT_CONFIG_COUNT", "GIT_CONFIG_KEY_0", "GIT_CONFIG_VALUE_0",
         "GIT_CONFIG_KEY_1", "GIT_CONFIG_VALUE_1", "GIT_CONFIG_KEY_2", "GIT_CONFIG_VALUE_2", "GIT_CONFIG_KEY_3",
-        "GIT_CONFIG_VALUE_3", "PIP_DISABLE_PIP_VERSION_CHECK", "PWD", "SHLVL", "_",
+        "GIT_CONFIG_VALUE_3", "PIP_DISABLE_PIP_VERSION_CHECK", "CHECKPOINT_DISABLE", "PWD",
+        "SHLVL", "_",
     }  # fmt: skip
     assert (seen["TERM"], seen["PAGER"], seen["GIT_PAGER"], seen["GIT_OPTIONAL_LOCKS"]) == ("dumb", "cat", "cat", "0")
     assert seen["PIP_DISABLE_PIP_VERSION_CHECK"] == "1", "`pip list` would run the rustc that the workspace names"
