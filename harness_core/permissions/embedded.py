@@ -25,6 +25,13 @@ _LANGUAGES: Final[Mapping[str, re.Pattern[str]]] = {
     "make": re.compile(r"\$\(shell\s+([^)]*)|[;\n\t]\s*(.+)"),
     "socat": re.compile(r"(?:EXEC|SYSTEM|SHELL):([^,]*)", re.I),
 }  # fmt: skip
+# Where awk, its texts aside, runs something else than a text; and where sed runs the line that it holds.
+_AWK_COMPUTES: Final = re.compile(
+    r"""system\s*\((?!\s*""\s*\))|print(?:[^;}\n|]|\|\|)*\|&?(?!\|)(?!\s*""\s*(?:[;}\n)]|\Z))|(?<![|"\s])\s*\|&?\s*getline"""
+)
+_SED_COMPUTES: Final = re.compile(
+    r"(?:^|[;{}\n!,~$/\d\s])e\s*(?:[;}\n]|\Z)|s(.)(?:(?!\1)[^\\]|\\.)*\1(?:(?!\1)[^\\]|\\.)*\1[\dgiIpmMw]*e", re.S
+)
 # Programs that are told in a language of their own, and read it from their input too.
 TOLD: Final = frozenset(_LANGUAGES) - listed("awk gawk mawk nawk sed gsed ssh less more man make")
 # Options whose value is a command, as a text, for programs in which the same letters would mean something else.
@@ -33,6 +40,7 @@ COMMAND_OPTIONS: Final[Mapping[str, tuple[str, ...]]] = {
         listed("script sg flock npx npm mapfile readarray complete compgen vagrant"),
         ("-c", "--command", "-C", "--call"),
     ),
+    **dict.fromkeys(listed("docker podman nerdctl"), ("--entrypoint",)),
     "entr": ("-s",), "tar": ("-I", "-F"), "rsync": ("-e",), "nc": ("-e", "-c"), "ncat": ("-e", "-c"),
     "bpftrace": ("-c",), "fly": ("-C",), "flyctl": ("-C",), "zip": ("-TT",), "xterm": ("-e",), "scp": ("-S",),
 }  # fmt: skip
@@ -73,3 +81,15 @@ def embedded(name: str, words: Sequence[str | None]) -> Iterator[str]:
     for word in words:
         for match in language.finditer(word or ""):
             yield from (text.strip("'\" ") for text in match.groups() if text)
+
+
+def computes(name: str, words: Sequence[str | None]) -> bool:
+    """Whether one of these words is a program of awk or sed, by the base name, that runs what it reads or makes."""
+    code = [word for word in words if word and word[:1] != "-"]
+    if name in ("awk", "gawk", "mawk", "nawk"):
+        return any(_AWK_COMPUTES.search(re.sub(_STRING, '""', word)) for word in code)
+    if name not in ("sed", "gsed"):
+        return False
+    # Without an option that names it, the script is the first word.
+    named = any(word and re.match(r"-[a-zA-Z]*[ef]|--(?:expression|file)", word) for word in words)
+    return any(_SED_COMPUTES.search(word) for word in (filter(None, words) if named else code[:1]))

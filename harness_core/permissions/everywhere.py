@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import islice, pairwise
 from typing import Any, Final
 
-from harness_core.permissions.embedded import COMMAND_OPTIONS, TOLD, embedded, written
+from harness_core.permissions.embedded import COMMAND_OPTIONS, TOLD, computes, embedded, written
 from harness_core.permissions.grammar import parse
 from harness_core.permissions.spelling import Glob, braced, closed, escapes, loose
 from harness_core.permissions.text import listed
@@ -43,7 +43,8 @@ MOST_SUBSTITUTIONS: Final = 20  # in one quoted text
 _EXPANDS: Final = re.compile(r"[$`<>{]")  # without one of these nothing in a word is unknown
 _MEANS_ITSELF: Final = re.compile(r"[^'\"\\$`*?\[<>{]*")
 # A command of which the grammar makes the words between its blanks: nothing is set in front, and nothing is compared.
-_PLAIN_COMMAND: Final = re.compile(r"(?![^ \t]*=)(?!.*=[=~])[A-Za-z0-9_./:@%+,=!^~ \t-]+")
+_PLAIN_COMMAND: Final = re.compile(r"(?![^ \t]*=)[A-Za-z0-9_./:@%+,=!^~ \t-]+")
+_COMPARES: Final = re.compile(r"=[=~]")
 _ONE_PIECE: Final = listed("word number raw_string")
 _UNKNOWN: Final = listed(
     "expansion simple_expansion command_substitution process_substitution arithmetic_expansion brace_expression "
@@ -80,10 +81,11 @@ _LETTERS_C: Final = re.compile(r"-[A-Za-z]*c|--command")
 _TABLE: Final = re.compile(r"-[A-Za-z]*f|--(?:make)?file=")
 _SOURCE: Final = re.compile(r"\d+|:::\+?|::::\+?")  # of arguments for `parallel`, where its command should stand
 _REDIRECTS: Final = ("<", ">", b"<", b">")
+_IN_BACKTICKS: Final = re.compile(r"\\([$`\\])")
 _ASSIGNED: Final = re.compile(r"([A-Za-z_]\w*)\+?=")
 _EXPANDED: Final = re.compile(r"[$`]|[<>]\(")
 _SHELL_VALUE: Final = re.compile(r"[-+][A-Za-z]*[oO][A-Za-z]*|--(?:rcfile|init-file)")  # `-euo pipefail`
-_EVALUATED: Final = listed("eval trap ssh watch parallel tmux")
+_EVALUATED: Final = listed("eval trap ssh watch parallel tmux concurrently")
 _GIVEN: Final = re.compile(
     r"-[A-Za-z]*[ceEmrpV]|--(?:eval|print|command|version|help|run)(?:=.*)?|-[hv]|-[EceRm].+", re.S
 )
@@ -217,8 +219,8 @@ class _Search:
                 self._assignment(node)
             elif kind == "file_redirect":
                 self._redirect(node)
-            elif kind == "expansion" and self._plain(node).endswith("@P}"):
-                self._hides("a text is expanded as a prompt, which runs what is in it")
+            elif kind == "expansion":
+                self._expansion(node)
             children = node.children if kind != "raw_string" else ()
             # A text with a fault was scanned as a whole already.
             if leaves and kind in _LEAVES and not (children and kind in ("string", "expansion")):
@@ -231,6 +233,13 @@ class _Search:
             self._hides("a program is given another name")
         if len(name) <= _LONGEST_OPTION and _RUNS_VALUE.fullmatch(name):
             self._add(loose(value))
+
+    def _expansion(self, node: Any) -> None:
+        text = self._plain(node)
+        if text.endswith("@P}"):
+            self._hides("a text is expanded as a prompt, which runs what is in it")
+        if "`" in text:  # of which the grammar may have made words
+            self._leaf_text(text)
 
     def _redirect(self, node: Any) -> None:
         target = node.child_by_field_name("destination")
@@ -249,6 +258,7 @@ class _Search:
         if "`" in text:
             for inner in re.findall(r"`([^`]*)(?:`|\Z)", text, re.S):
                 self._add(inner.replace("\\", ""))
+                self._add(_IN_BACKTICKS.sub(r"\1", inner))
         if "$" in text:
             self._substitutions(text.replace("\\\n", ""))
 
@@ -314,10 +324,11 @@ class _Search:
         while body is not None and body.type in ("list", "pipeline", "negated_command") and body.children:
             body = body.children[-1]
         words = [
-            self._word(child, child.type)
+            word
             for redirect in node.children
             if redirect.type in ("file_redirect", "herestring_redirect", "heredoc_redirect")
             for child in [c for c in redirect.children if c.type in _ARGUMENTS][1 if redirect.type[0] == "f" else 0 :]
+            for word in self._words(child, child.type)
         ]
         if words and body is not None and body.type == "command":
             self._command(body, words)
@@ -325,7 +336,7 @@ class _Search:
     def _plain_command(self, node: Any) -> bool:
         """Whether blanks are all there is to tell the words of a command apart; then it is read without its nodes."""
         text = self._plain(node)
-        if not _PLAIN_COMMAND.fullmatch(text) or self._is_descriptor(node):
+        if not _PLAIN_COMMAND.fullmatch(text) or _COMPARES.search(text) or self._is_descriptor(node):
             return False
         if text not in self.plain:
             self.plain.add(text)
@@ -548,7 +559,7 @@ class _Search:
             name = (one[0] or "").rpartition("/")[2] if one else ""
             if name in SHELLS and any(word and mark in word for word in one):
                 self._hides("a shell is given a command that is only known when it runs")
-            elif one and (one[0] == mark or (len(one) == 1 and runs_another(name))):
+            elif one and (mark in (one[0] or "") or (len(one) == 1 and runs_another(name))):
                 self._hides("the program's name is only known when it runs")
         return inner
 
@@ -651,6 +662,8 @@ class _Search:
                 self._hides("awk is given a program that is only known when it runs")
         elif base not in ("sed", "vim", "less"):
             return
+        if computes(base, argv[1:]):
+            self._hides(f"{base} runs what is only known when it runs")
         for word in argv[1:]:
             for _, inner in _CALLS.findall(word or ""):
                 self._add(inner)

@@ -12,7 +12,8 @@ from harness_core.permissions.verbs import verbs
 SHELLS: Final = listed("sh bash dash zsh ksh mksh ash fish csh tcsh rbash busybox-sh")
 # By their names without a version; each runs a program that it reads from its input.
 INTERPRETERS: Final = listed(
-    "python pypy perl ruby node nodejs deno bun php lua luajit Rscript tclsh guile irb ghci pwsh osascript expect"
+    "python pypy perl ruby node nodejs deno bun php lua luajit Rscript tclsh guile irb ghci pwsh osascript expect "
+    "ts-node tsx"
 )
 
 _VERSION: Final = re.compile(r"[0-9][0-9.]*$")
@@ -40,15 +41,15 @@ _BEFORE: Final[Mapping[str, tuple[int, str]]] = {
     "ld.so": (0, ""), "ld-linux-x86-64.so.2": (0, ""), "cgexec": (0, "g"), "numactl": (0, "CNml"),
     "faketime": (1, "f"), "cpulimit": (0, "lpe"), "i386": (0, ""), "x86_64": (0, ""), "sshpass": (0, "pfdP"),
     "torify": (0, ""), "tsocks": (0, ""), "proxychains4": (0, "f"), "s6-setuidgid": (1, ""),
-    "softlimit": (0, "acdfmnoprst"), "envdir": (1, ""), "dotenv": (0, "fq"), "ifne": (0, ""), "mispipe": (1, ""),
-    "nq": (0, ""), "heaptrack": (0, "o"), "kcov": (1, ""), "daemonize": (0, "acelopuE"), "authbind": (0, ""),
-    "aa-exec": (0, "pn"), "seunshare": (0, "tTZh"), "schroot": (0, "cdus"), "gksudo": (0, "ug"), "gksu": (0, "ug"),
-    "kdesudo": (0, "uc"), "kdesu": (0, "uc"), "logsave": (1, ""), "abduco": (1, "ne"), "dtach": (1, "e"),
-    "flatpak-spawn": (0, ""), "mosh": (1, ""), "lxc-attach": (0, "nsPef"), "watchexec": (0, "ewfidsno"),
-    "reflex": (0, "rRgGdt"), "hyperfine": (0, "wmMrNspcLDnSIu"), "sg": (1, "c"), "wsl": (0, "du"),
-    "pexec": (0, "rRneo"), "start-stop-daemon": (0, "xapucnNrPIs"), "nsjail": (0, ""), "rootlesskit": (0, ""),
-    "taskpolicy": (0, "bdt"), "sem": (0, "j"), "retry": (0, "td"), "cronic": (0, ""), "gtime": (0, "fo"),
-    "with-contenv": (0, ""), "winpty": (0, ""), "xterm": (0, ""),
+    "softlimit": (0, "acdfmnoprst"), "envdir": (1, ""), "dotenv": (0, "fqe"), "cross-env": (0, ""), "ifne": (0, ""),
+    "mispipe": (1, ""), "nq": (0, ""), "heaptrack": (0, "o"), "kcov": (1, ""), "daemonize": (0, "acelopuE"),
+    "authbind": (0, ""), "aa-exec": (0, "pn"), "seunshare": (0, "tTZh"), "schroot": (0, "cdus"),
+    "gksudo": (0, "ug"), "gksu": (0, "ug"), "kdesudo": (0, "uc"), "kdesu": (0, "uc"), "logsave": (1, ""),
+    "abduco": (1, "ne"), "dtach": (1, "e"), "flatpak-spawn": (0, ""), "mosh": (1, ""), "lxc-attach": (0, "nsPef"),
+    "watchexec": (0, "ewfidsno"), "reflex": (0, "rRgGdt"), "hyperfine": (0, "wmMrNspcLDnSIu"), "sg": (1, "c"),
+    "wsl": (0, "du"), "pexec": (0, "rRneo"), "start-stop-daemon": (0, "xapucnNrPIs"), "nsjail": (0, ""),
+    "rootlesskit": (0, ""), "taskpolicy": (0, "bdt"), "sem": (0, "j"), "retry": (0, "td"), "cronic": (0, ""),
+    "gtime": (0, "fo"), "with-contenv": (0, ""), "winpty": (0, ""), "xterm": (0, ""),
     # Words of the shell's grammar, where the parser took them for programs.
     "!": (0, ""), "if": (0, ""), "then": (0, ""), "else": (0, ""), "elif": (0, ""), "while": (0, ""), "until": (0, ""),
     "do": (0, ""), "{": (0, ""), "(": (0, ""),
@@ -77,6 +78,7 @@ RUNNERS: Final[Mapping[str, Mapping[str, tuple[int, str]]]] = {
     "heroku": {"run": (0, "ars")}, "railway": {"run": (0, "se")}, "chamber": {"exec": (1, "")},
     "sops": {"exec-env": (1, ""), "exec-file": (1, "")}, "teller": {"run": (0, "")}, "infisical": {"run": (0, "")},
     "ddev": {"exec": (0, "sd")}, "zellij": {"run": (0, "ndhwxy")}, "rr": {"record": (0, "")},
+    "foreman": {"run": (0, "")}, "honcho": {"run": (0, "")},
     "dotenv": {"run": (0, "")},
     "doppler": {"run": (0, "pc")}, "op": {"run": (0, "")}, "aws-vault": {"exec": (1, "")},
     "tmux": dict.fromkeys(
@@ -144,7 +146,7 @@ def opens_shell(argv: Sequence[str | None]) -> bool:
 
 def _behind(name: str, argv: Sequence[str | None], first: int, operands: int, valued: str) -> Iterator[int]:
     """Where the inner command may begin behind options from `first` on and that many operands."""
-    values, assigns = _MOST_VALUES.get(name, 1), name in ("env", "sudo", "doas")
+    values, assigns = _MOST_VALUES.get(name, 1), name in ("env", "sudo", "doas", "cross-env")
     pending = {(first, operands)}
     while pending:
         at, left = min(pending)
