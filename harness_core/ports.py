@@ -172,6 +172,9 @@ class SessionStore(Protocol):
     """Journals of facts, one per session, and who may write to them.
 
     A journal whose id begins with `config:` or `show:` is no session: it never counts as unfinished.
+
+    Each call ends within a time that the store sets, or raises StoreError; what was asked for may be done all the same.
+    A run's deadline does not shorten it, since without its store a run can do nothing, not even end.
     """
 
     async def append(

@@ -85,6 +85,13 @@ class BaseStore:
     def _submit(self, verb: Callable[[Disk], T]) -> asyncio.Future[T]:
         raise NotImplementedError
 
+    async def _done(self, job: asyncio.Future[T]) -> T:
+        """What the disk brings. A disk that may hang has its own bound of time here, and raises StoreError."""
+        return await asyncio.shield(job)
+
+    async def _ask(self, verb: Callable[[Disk], T]) -> T:
+        return await self._done(self._submit(verb))
+
     # -- facts ---------------------------------------------------------------------------------------------------------
 
     async def append(
@@ -109,31 +116,31 @@ class BaseStore:
 
         job = self._submit(write)
         job.add_done_callback(lambda done: self._tell(session_id, done))
-        return await asyncio.shield(job)
+        return await self._done(job)
 
     async def read(self, session_id: str, after: int = 0) -> Sequence[Event]:
         """The facts with a seq greater than `after`, in order."""
         storable(session_id)
-        return decode(self._codec, session_id, await self._submit(lambda disk: disk.read(session_id, after)))
+        return decode(self._codec, session_id, await self._ask(lambda disk: disk.read(session_id, after)))
 
     async def open(self, session_id: str) -> Sequence[Event]:
         """The facts that the present state needs: from the last ContextCompressed on, or all."""
         storable(session_id)
-        return decode(self._codec, session_id, await self._submit(lambda disk: disk.open(session_id)))
+        return decode(self._codec, session_id, await self._ask(lambda disk: disk.open(session_id)))
 
     async def last_seq(self, session_id: str) -> int:
         """The seq of the last fact, 0 for an unknown session."""
         storable(session_id)
-        return await self._submit(lambda disk: disk.last_seq(session_id))
+        return await self._ask(lambda disk: disk.last_seq(session_id))
 
     async def sessions(self, prefix: str = "") -> Sequence[str]:
         """The ids of all journals that begin with prefix, sorted."""
         storable(prefix)
-        return await self._submit(lambda disk: disk.sessions(prefix))
+        return await self._ask(lambda disk: disk.sessions(prefix))
 
     async def find(self, kind: str, prefix: str = "") -> Sequence[Event]:
         """All facts of a kind, in the journals whose ids begin with prefix."""
-        found = await self._submit(lambda disk: disk.find(storable(kind), storable(prefix)))
+        found = await self._ask(lambda disk: disk.find(storable(kind), storable(prefix)))
         return tuple(event for session_id, row in found for event in decode(self._codec, session_id, (row,)))
 
     # -- who is told ---------------------------------------------------------------------------------------------------
@@ -167,7 +174,7 @@ class BaseStore:
     async def unfinished(self, now: float) -> Sequence[str]:
         """Sessions that do not rest and that nobody holds, the one that waits longest first."""
         clock = self._clock.now()
-        ids = await self._submit(lambda disk: disk.unfinished(self.owner, now, clock))
+        ids = await self._ask(lambda disk: disk.unfinished(self.owner, now, clock))
         return tuple(session_id for session_id in ids if session_id not in self._held)
 
     async def enter(self, lease: HeldLease) -> bool:
@@ -177,8 +184,8 @@ class BaseStore:
         self._held.add(lease.session_id)  # before the first await, so that two tasks never both ask the disk
         taken = False
         try:
-            taken = await asyncio.shield(self._submit(lambda disk: self._take(disk, lease)))
-        except asyncio.CancelledError:
+            taken = await self._ask(lambda disk: self._take(disk, lease))
+        except (asyncio.CancelledError, StoreError):
             await self.leave(lease)  # the disk may take it all the same; jobs keep their order, so this one lets go
             raise
         finally:
@@ -206,7 +213,7 @@ class BaseStore:
         if self._closed:  # closing has let go of everything
             return
         try:
-            await asyncio.shield(self._submit(lambda disk: self._release(disk, lease)))
+            await self._ask(lambda disk: self._release(disk, lease))
         except StoreError:
             log.warning("The session %r could not be released.", lease.session_id, exc_info=True)
 
@@ -216,7 +223,7 @@ class BaseStore:
 
     async def beat(self) -> None:
         """Write this process's heartbeat now. Only for stores made with heartbeat=False: tests beat by hand."""
-        await self._submit(self._beat)
+        await self._ask(self._beat)
 
     def _beat(self, disk: Disk) -> None:
         began = self._clock.monotonic()

@@ -17,6 +17,7 @@ from harness_core.ports import Clock
 from harness_core.store.base import BaseStore, Disk
 from harness_core.store.heartbeat import Heartbeat
 from harness_core.store.leases import HeldLease
+from harness_core.store.patience import Patience
 from harness_core.store.sqlite_disk import SQLiteDisk, in_words
 from harness_core.store.worker import Worker
 
@@ -41,7 +42,8 @@ class SQLiteStore(BaseStore):
         self._disk: SQLiteDisk | None = None
         self._heartbeat = Heartbeat(self.path, self.owner, self._beats, self._clock) if heartbeat else None
         # One thread owns the connection: SQLite has one writer anyway, and so every verb is done in order of asking.
-        self._worker = Worker("sqlite")
+        self._worker = Worker("sqlite", self._clock)
+        self._patience = Patience(str(self.path), self._busy_since, self._clock)
 
     @classmethod
     async def open_file(
@@ -76,7 +78,12 @@ class SQLiteStore(BaseStore):
             self._heartbeat.stop()
         shut = self._worker.submit(self._shut)
         self._worker.end()
-        await asyncio.shield(shut)
+        try:
+            await self._done(shut)
+        except StoreError as error:
+            log.warning("Left as it is: %s", error)
+        finally:
+            self._patience.end()
 
     def _shut(self) -> None:
         if self._heartbeat:
@@ -95,10 +102,19 @@ class SQLiteStore(BaseStore):
             raise StoreError("This store is closed.")
         return self._worker.submit(lambda: self._perform(verb))
 
+    async def _done(self, job: asyncio.Future[T]) -> T:
+        return await self._patience.wait(job)
+
+    def _busy_since(self) -> float | None:
+        # To bring an old file up to date takes as long as it takes, and must not be given up halfway at each start.
+        return self._worker.since if self._disk else None
+
     def _perform(self, verb: Callable[[Disk], T]) -> T:
         try:
             if self._disk is None:
-                self._disk = SQLiteDisk(self.path)
+                disk = SQLiteDisk(self.path)
+                self._worker.since = self._clock.monotonic()
+                self._disk = disk
             self._keep_alive(self._disk)
             return verb(self._disk)
         except sqlite3.Error as error:

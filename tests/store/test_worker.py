@@ -7,11 +7,12 @@ from collections.abc import Callable
 import pytest
 
 from harness_core.store.worker import Worker
+from harness_core.testing import FakeClock
 
 
 @pytest.fixture
 def worker():
-    worker = Worker("test")
+    worker = Worker("test", FakeClock())
     yield worker
     worker.end()
 
