@@ -48,6 +48,7 @@ from harness_core.tools.shell import bash_tool
 
 log = logging.getLogger(__name__)
 
+AGENT: Final = "assistant:write"  # the scope of apps that are declared agents: Slack takes a status of theirs alone
 PING: Final = 10.0  # seconds between two pings of the socket; after four without a pong it is opened anew
 SOCKET: Final = 20.0  # seconds that the first connection has to open
 
@@ -148,7 +149,14 @@ class Bot:
             ending.push_async_callback(self.directory.close)
             foresight = Foresight(self.directory, self.book, self.clock)
             self.presenter = Presenter(
-                self.store, self.api, foresight, self.book, self.clock, self.us, self.engine.spec
+                self.store,
+                self.api,
+                foresight,
+                self.book,
+                self.clock,
+                self.us,
+                self.engine.spec,
+                takes_status=self.slack.agent and AGENT in await self.api.scopes(),
             )
             ending.push_async_callback(self.presenter.close)
             ending.push_async_callback(self.engine.close, self.settings.grace)

@@ -79,11 +79,12 @@ def _unknown(env: Mapping[str, str]) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class SlackSettings:
-    """How to reach a Slack workspace. api_url ends with a slash."""
+    """How to reach a Slack workspace. api_url ends with a slash. agent: the app may be declared an agent there."""
 
     bot_token: str = field(repr=False)
     app_token: str = field(repr=False)
     api_url: str = SLACK_API
+    agent: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -148,6 +148,13 @@ class Reacted(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class StatusTold(Event):
+    """The status of the thread that Slack was told last, or is about to be told: processing, suspended or active."""
+
+    status: str
+
+
+@dataclass(frozen=True, slots=True)
 class Rendered(Event):
     """Everything up to this fact of the session has been shown for good."""
 
@@ -174,6 +181,7 @@ BOT_FACTS: Final = (
     Posted,
     PostGone,
     Reacted,
+    StatusTold,
     Rendered,
 )
 CODEC: Final = Codec((*FACTS, *BOT_FACTS))

@@ -202,6 +202,7 @@ class Inbox:
             log.info("a stop that was delivered late stops nothing that began after it")
         elif not await self._engine.stop(asked.session_id, by=asked.origin.user):
             self.whisper(asked.origin, "Nothing is running in this thread.")
+            await self._presenter.idles(asked.session_id)
 
     async def _outdated(self, asked: Stop) -> bool:
         """Whether the run that goes on was asked for after this stop: Slack may deliver a message minutes late."""

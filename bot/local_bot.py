@@ -28,7 +28,8 @@ class LocalBot:
 
     def made(self) -> Bot:
         """A bot for this workspace, not started yet."""
-        slack = SlackSettings(self.workspace.bot_token, self.workspace.app_token, self.workspace.api_url)
+        agent = self.workspace.settings.agents == "ok"
+        slack = SlackSettings(self.workspace.bot_token, self.workspace.app_token, self.workspace.api_url, agent)
         # The local workspace starts switched on, with one administrator.
         given = Access(
             self.settings.admins or frozenset({people.ADA}),

@@ -1,4 +1,9 @@
-"""The reactions on prompts: seen, waiting, done.  Decoration: nothing ever waits for one."""
+"""How people see from outside what becomes of their prompt: seen, waiting, done.  Decoration: nothing waits for it.
+
+Slack shows the status of an agent's thread, with its own stop button while it works; where it takes none, prompts get
+reactions. Never both: a conversation has six calls of the Web API, and either takes three of them. (A run that works on
+for long after a decision has a seventh, for without it there would be no button to stop it.)
+"""
 
 from __future__ import annotations
 
@@ -7,45 +12,59 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
-from bot.facts import Reacted
+from bot.facts import Reacted, StatusTold
 from bot.ids import thread_of
-from bot.slack_api import SlackApi, SlackRefused
+from bot.posts import Posts
+from bot.slack_api import NOWHERE, SlackApi, SlackRefused
 from harness_core.errors import HarnessError
+from harness_core.events import Event
 from harness_core.ports import Clock
 
 log = logging.getLogger(__name__)
 
 WAITING: Final = "hourglass_flowing_sand"
-CALM: Final = 1.0  # seconds that a mood must last before it becomes a reaction: a quick run needs none
+CALM: Final = 1.0  # seconds that a mood must last before it is shown: a quick run needs none
+WORKS: Final = "processing"  # shown with the stop button; Slack ends it by itself after an hour
+# By mood. Source: docs.slack.dev/ai/agent-sessions
+STATUSES: Final[Mapping[str, str]] = {"eyes": WORKS, WAITING: "suspended", "": "active"}
 
 
 class Moods:
-    """Shows moods by session. shown: the reactions that stand, by message; note: keeps a fact; wake: looks again."""
+    """Shows moods by session. posts: what stands; note: keeps a fact; wake: looks again.
+
+    takes_status: whether Slack takes the status of a thread, as far as is known.
+    """
 
     def __init__(
         self,
         api: SlackApi,
         clock: Clock,
-        shown: Callable[[str], Awaitable[Mapping[str, str]]],
-        note: Callable[[str, Reacted], Awaitable[None]],
+        posts: Callable[[str], Awaitable[Posts]],
+        note: Callable[[str, Event], Awaitable[None]],
         wake: Callable[[str], None],
+        *,
+        takes_status: bool,
     ) -> None:
         self._api, self._clock = api, clock
-        self._shown, self._note, self._wake = shown, note, wake
-        self._wanted: dict[str, Mapping[str, str]] = {}
+        self._posts, self._note, self._wake = posts, note, wake
+        self._takes_status = takes_status
+        self._wanted: dict[str, tuple[str, Mapping[str, str]]] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     async def settled(self, session_id: str, prompt_ts: str, mood: str) -> bool:
-        """Whether the prompts show this mood; if not, they will, once it has lasted. Only the newest run's has one."""
-        shown = await self._shown(session_id)
-        wanted = {ts: "" for ts, name in shown.items() if name == WAITING}
-        if prompt_ts:
-            wanted[prompt_ts] = mood
-        done = all(_fits(shown.get(ts), name) for ts, name in wanted.items())
+        """Whether this mood is shown; if not, it will be, once it has lasted. Only the newest run has one."""
+        posts = await self._posts(session_id)
+        reactions = {ts: "" for ts, name in posts.reactions.items() if name == WAITING}
+        if prompt_ts and not self._takes_status:
+            reactions[prompt_ts] = mood
+        status = STATUSES[mood] if self._takes_status else ""
+        done = _told(posts.status, status) and all(
+            _fits(posts.reactions.get(ts), name) for ts, name in reactions.items()
+        )
         if session_id in self._tasks or not done:
-            self._wanted[session_id] = wanted
+            self._wanted[session_id] = status, reactions
         if session_id not in self._tasks and not done:
-            self._tasks[session_id] = asyncio.create_task(self._react(session_id), name=f"mood {session_id}")
+            self._tasks[session_id] = asyncio.create_task(self._show(session_id), name=f"mood {session_id}")
         return done
 
     async def close(self) -> None:
@@ -54,22 +73,44 @@ class Moods:
             task.cancel()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
-    async def _react(self, session_id: str) -> None:
+    async def doubt(self, session_id: str) -> None:
+        """Slack may show a status that it was not told last."""
+        if self._takes_status:
+            await self._note(session_id, StatusTold(WORKS))
+
+    async def _show(self, session_id: str) -> None:
         """A mood that passes quickly costs no call."""
         try:
-            if any(self._wanted[session_id].values()):
+            status, reactions = self._wanted[session_id]
+            if any(reactions.values()) or status not in ("", "active"):
                 await self._clock.sleep(CALM)
-            for ts, mood in self._wanted[session_id].items():
-                await self._change(session_id, ts, mood)
+            status, reactions = self._wanted[session_id]
+            await self._tell(session_id, status)
+            for ts, mood in reactions.items():
+                await self._react(session_id, ts, mood)
         except HarnessError as error:
-            log.warning("no reaction: %s", error)
+            log.warning("what becomes of a prompt is not shown: %s", error)
             return
         finally:
             del self._tasks[session_id], self._wanted[session_id]
         self._wake(session_id)
 
-    async def _change(self, session_id: str, ts: str, mood: str) -> None:
-        thread, shown = thread_of(session_id), (await self._shown(session_id)).get(ts)
+    async def _tell(self, session_id: str, status: str) -> None:
+        thread = thread_of(session_id)
+        if thread is None or _told((await self._posts(session_id)).status, status):
+            return
+        if status == WORKS:  # stored first: after a crash in between it is known that it has to be taken away
+            await self._note(session_id, StatusTold(status))
+        try:
+            await self._api.set_status(thread.channel, thread.ts, status)
+        except SlackRefused as refused:  # it would again
+            log.warning("no status, and so no stop button of Slack's: %s", refused)
+            self._takes_status = refused.code in NOWHERE
+        if status != WORKS:
+            await self._note(session_id, StatusTold(status))
+
+    async def _react(self, session_id: str, ts: str, mood: str) -> None:
+        thread, shown = thread_of(session_id), (await self._posts(session_id)).reactions.get(ts)
         if thread is None or _fits(shown, mood):
             return
         add = mood == WAITING or shown is None
@@ -78,6 +119,11 @@ class Moods:
         except SlackRefused as refused:  # it would again
             log.warning("no reaction: %s", refused)
         await self._note(session_id, Reacted(ts, mood if add else ""))
+
+
+def _told(told: str, wanted: str) -> bool:
+    """Whether Slack knows this status, or needs not be told: of a thread that it was told nothing of, nothing shows."""
+    return wanted in ("", told or "active")
 
 
 def _fits(shown: str | None, mood: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from bot.facts import Posted, PostGone, PostIntended, Reacted, Rendered
+from bot.facts import Posted, PostGone, PostIntended, Reacted, Rendered, StatusTold
 from harness_core.events import Event
 
 
@@ -22,16 +22,21 @@ class Post:
 
 @dataclass(frozen=True, slots=True)
 class Posts:
-    """All that was posted for a session. upto: facts of the session that are shown for good. seq: of the last fact."""
+    """All that was posted for a session. status: what Slack was told of its thread last, "" if nothing ever was.
+
+    upto: facts of the session that are shown for good. seq: of the last fact.
+    """
 
     by_id: Mapping[str, Post] = field(default_factory=dict)
     reactions: Mapping[str, str] = field(default_factory=dict)
+    status: str = ""
     upto: int = 0
     seq: int = 0
 
     def plus(self, events: Iterable[Event]) -> Posts:
         """These posts after more facts."""
-        by_id, reactions, upto, seq = dict(self.by_id), dict(self.reactions), self.upto, self.seq
+        by_id, reactions, status = dict(self.by_id), dict(self.reactions), self.status
+        upto, seq = self.upto, self.seq
         for event in events:
             seq = event.seq or seq
             match event:
@@ -43,9 +48,11 @@ class Posts:
                     by_id[post] = Post("", gone=True)
                 case Reacted(ts=ts, name=name):
                     reactions[ts] = name
+                case StatusTold(status=told):
+                    status = told
                 case Rendered(upto=shown):
                     upto = max(upto, shown)
-        return Posts(by_id, reactions, upto, seq)
+        return Posts(by_id, reactions, status, upto, seq)
 
 
 def card_id(fingerprint: str) -> str:

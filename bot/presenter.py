@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -51,13 +51,15 @@ class Presenter:
         clock: Clock,
         us: Identity,
         spec: Callable[[str], ToolSpec | None],
+        *,
+        takes_status: bool = False,
     ) -> None:
         self._store, self._api, self._foresight, self._settings = store, api, foresight, settings
         self._clock, self._us, self._spec = clock, us, spec
         self._dirty: set[str] = set()
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._posts: dict[str, Posts] = {}
-        self._moods = Moods(api, clock, self._reactions, self._note, self.wake)
+        self._moods = Moods(api, clock, self.posts, self._note, self.wake, takes_status=takes_status)
         self._redraws = Redraws()
         self._later = Later(clock, self.wake)
         self._forget = store.changed(self._changed)
@@ -281,6 +283,11 @@ class Presenter:
             await self._note(session_id, Posted(draft.post, draft.digest, post.ts, revision, draft.core))
         return True
 
+    async def idles(self, session_id: str) -> None:
+        """Somebody saw a run that is none. If Slack shows one it is told otherwise."""
+        await self._moods.doubt(session_id)
+        self.wake(session_id)
+
     async def gone(self, session_id: str, ts: str) -> None:
         """A message of a thread was deleted. If it is a card of ours that waits, it is posted anew."""
         for post, standing in (await self.posts(session_id)).by_id.items():
@@ -325,9 +332,6 @@ class Presenter:
             return
         await self._note(session_id, PostIntended(post, ""), key=f"intent:{post}")
         await self._api.whisper(thread.channel, whom, not_shown(str(refused), waits=draft.waits), thread.ts)
-
-    async def _reactions(self, session_id: str) -> Mapping[str, str]:
-        return (await self.posts(session_id)).reactions
 
     async def _note(self, session_id: str, fact: Event, *, key: str | None = None) -> None:
         await self._store.append(show(session_id), replace(fact, at=self._clock.now()), key=key)

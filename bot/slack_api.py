@@ -48,6 +48,10 @@ _QUIET: Final[Mapping[str, Any]] = {"unfurl_links": False, "unfurl_media": False
 AWAY: Final = frozenset({"not_in_channel", "channel_not_found", "user_not_in_channel", "is_archived"})
 
 
+# What it says of a place that is gone; of another it may hear us.
+NOWHERE: Final = AWAY | {"invalid_thread_ts", "thread_not_found", "message_not_found"}
+
+
 class SlackRefused(HarnessError):
     """Slack refused a call, and would again. code: Slack's own word for it."""
 
@@ -191,6 +195,11 @@ class SlackApi:
         except SlackRefused as refused:
             if refused.code not in ("already_reacted", "no_reaction", "message_not_found"):
                 raise
+
+    async def set_status(self, channel: str, thread_ts: str, status: str) -> None:
+        """Say what the agent of a thread is at. Saying so twice is as good as once."""
+        where = {"channel_id": channel, "thread_ts": thread_ts}
+        await self._call("agents.sessions.setStatus", again=True, status=status, **where)
 
     async def open_view(self, trigger_id: str, view: Mapping[str, Any]) -> None:
         """Open a modal. Its trigger lives three seconds."""

@@ -134,7 +134,7 @@ METHOD_SCOPES: Final[dict[str, str]] = {
     "assistant.threads.setStatus": "assistant:write",
     "assistant.threads.setTitle": "assistant:write",
     "assistant.threads.setSuggestedPrompts": "assistant:write",
-    "agents.sessions.setStatus": "assistant:write",
+    "agents.sessions.setStatus": "chat:write",
 }
 
 # Endings that Slack's client takes for a web address though only a file was meant (main.py, run.sh) are here too.

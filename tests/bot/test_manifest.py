@@ -149,6 +149,7 @@ def test_every_scope_says_what_it_is_for() -> None:
 KINDS: Final = ("channels", "groups", "im")
 HISTORY: Final = frozenset(f"{kind}:history" for kind in KINDS)
 METHODS: Final[dict[str, frozenset[str]]] = {
+    "agents.sessions.setStatus": frozenset({"chat:write"}),
     "auth.test": frozenset(),
     "apps.connections.open": frozenset(),  # the app-level token's connections:write, which no manifest names
     "bots.info": frozenset({"users:read"}),

@@ -1,0 +1,129 @@
+"""Where Slack takes the status of an agent's thread: a run that works can be stopped, and one that waits says so."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from pathlib import Path
+
+import pytest
+
+from bot.local import people
+from harness_core.testing import RecordingTool, ScriptedModel, call
+from tests.acceptance.desk import CHANNEL, Desk, clock_of_today
+from tests.acceptance.test_quickness import known
+
+TELL = "agents.sessions.setStatus"
+
+
+def declared(tmp_path: Path, model: ScriptedModel) -> Desk:
+    """A workspace that takes the app for an agent."""
+    desk = Desk(tmp_path, model, [RecordingTool("change")], clock=clock_of_today())
+    desk.slack.settings.agents = "ok"
+    return desk
+
+
+def status(desk: Desk, ts: str) -> str:
+    return str(desk.slack.state()["sessions"].get(f"{CHANNEL}:{ts}", {}).get("session_status", ""))
+
+
+async def shows(desk: Desk, ts: str, wanted: str) -> None:
+    await desk.passing(lambda _: status(desk, ts) == wanted, 1.0)
+
+
+async def pressed(desk: Desk, ts: str) -> None:
+    """Somebody presses Slack's own stop button."""
+    event = {"type": "agent_session_stopped", "channel": CHANNEL, "thread_ts": ts, "user": people.ADA, "event_ts": ts}
+    desk.slack.world.emit(event, CHANNEL)
+
+
+async def test_a_run_can_be_stopped_by_slacks_button_while_it_works_and_not_while_it_waits(tmp_path: Path) -> None:
+    gate = asyncio.Event()
+    model = ScriptedModel(call("change", a=1), "done", hold=gate)
+    async with declared(tmp_path, model) as desk:
+        await known(desk)
+        before = len(desk.slack.calls)
+        ts = await desk.ask("change it")
+        await model.asked.reach(1)
+        await shows(desk, ts, "processing")
+
+        gate.set()
+        card = await desk.card(ts)
+        await shows(desk, ts, "suspended")
+        await desk.click(card, "approve")
+        await desk.answer(ts, "done")
+        await shows(desk, ts, "active")
+        desk.clock.advance(2.0)
+        await desk.settled()
+
+        assert desk.reactions(ts) == []
+        made = desk.slack.calls[before:]
+        assert len(made) <= 6, [one.method for one in made]
+
+
+async def test_slacks_button_stops_the_run_and_goes_away(tmp_path: Path) -> None:
+    gate = asyncio.Event()
+    model = ScriptedModel("done", hold=gate)
+    async with declared(tmp_path, model) as desk:
+        ts = await desk.ask("go")
+        await model.asked.reach(1)
+        await shows(desk, ts, "processing")
+
+        await pressed(desk, ts)
+
+        await desk.answer(ts, "stopped this run")
+        await shows(desk, ts, "active")
+
+
+async def test_a_quick_answer_costs_no_status(tmp_path: Path) -> None:
+    async with declared(tmp_path, ScriptedModel("done")) as desk:
+        before = desk.calls(TELL)
+        ts = await desk.ask("hello")
+        await desk.answer(ts, "done")
+        await desk.settled()
+        desk.clock.advance(10.0)
+        await desk.settled()
+
+        assert desk.calls(TELL) == before
+
+
+async def test_a_button_that_stayed_though_nothing_runs_goes_away_when_it_is_pressed(tmp_path: Path) -> None:
+    async with declared(tmp_path, ScriptedModel("done")) as desk:
+        ts = await desk.ask("hello")
+        await desk.answer(ts, "done")
+        desk.slack.world.sessions[f"{CHANNEL}:{ts}"] = {"session_status": "processing"}
+
+        await pressed(desk, ts)
+
+        await desk.told(people.ADA, "Nothing is running")
+        await shows(desk, ts, "active")
+
+
+async def test_a_run_that_another_process_takes_over_is_shown_to_its_end(tmp_path: Path) -> None:
+    gate = asyncio.Event()
+    model = ScriptedModel("done", hold=gate)
+    async with declared(tmp_path, model) as desk:
+        ts = await desk.ask("go")
+        await model.asked.reach(1)
+        await shows(desk, ts, "processing")
+
+        await desk.reborn()
+        gate.set()
+
+        await desk.answer(ts, "done")
+        await shows(desk, ts, "active")
+
+
+async def test_where_slack_takes_no_status_any_more_reactions_are_shown_and_it_is_said_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    model = ScriptedModel(call("change", a=1), "done")
+    with caplog.at_level(logging.WARNING):
+        async with declared(tmp_path, model) as desk:
+            desk.slack.fail(TELL, error="not_authorized", times=99)
+            for _ in range(2):
+                ts = await desk.ask("change it")
+                await desk.card(ts)
+                await desk.passing(lambda _, ts=ts: desk.reactions(ts) == ["hourglass_flowing_sand"], 1.0)  # type: ignore[misc]
+
+    assert caplog.text.count("no stop button") == 1
