@@ -13,11 +13,12 @@ from functools import lru_cache
 from typing import Final
 
 from harness_core.permissions import patterns
-from harness_core.permissions.everywhere import Argv, commands_in
+from harness_core.permissions.everywhere import commands_in
 from harness_core.permissions.options import risky
 from harness_core.permissions.patterns import Line
 from harness_core.permissions.programs import OWN, PROGRAMS
 from harness_core.permissions.text import listed
+from harness_core.permissions.verbs import Argv
 from harness_core.permissions.wrappers import RUNNERS, SHELLS, running, starts
 
 MOST_PLACES: Final = 1_000  # at which a command may begin; more than anybody reviews

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Literal
 
-from harness_core.permissions.everywhere import Argv
 from harness_core.permissions.shell import Command, read
 from harness_core.permissions.spelling import Glob
+from harness_core.permissions.verbs import Argv
 
 Match = Literal["yes", "maybe", "no"]
 
