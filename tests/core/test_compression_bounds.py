@@ -14,6 +14,7 @@ from harness_core.compression.plan import compressed, fits, plan
 from harness_core.compression.room import FORCED, LEAST_FORCED, LEAST_KEPT, LEAST_NOTE, Context, room_for
 from harness_core.compression.shape import OF_A_REQUEST
 from harness_core.interceptors.compression import ContextCompressionInterceptor
+from harness_core.types import Message
 from tests.core.test_compression_plan import (
     LIMITS,
     SMALL,
@@ -159,3 +160,35 @@ def test_of_short_messages_that_a_model_refused_the_newest_share_stays(forced: i
 
     assert [m.content for m in now.messages if not m.summary][-1] == "m 99"
     assert len([m for m in now.messages if not m.summary]) <= 100 * FORCED[forced - 1] + 1
+
+
+# -- a history that no engine would write ------------------------------------------------------------------------------
+
+TEXT = st.sampled_from(["", " ", "word", "word " * 60, "word " * 2_000])
+IDS = st.sampled_from(["a", "b", "c", ""])
+ANYTHING = st.one_of(
+    st.builds(user, TEXT),
+    st.builds(says, TEXT),
+    st.builds(lambda text: Message("user", text, summary=True), TEXT),
+    st.builds(lambda uuid, text: Message("tool", text, call_uuid=uuid), IDS, TEXT),
+    st.builds(lambda ids, text: acts(*ids, text=text)[0], st.lists(IDS, min_size=1, max_size=3), TEXT),
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(ANYTHING, max_size=25), st.data(), LIMITS, st.sampled_from([0, 0, 1, 4]))
+def test_whatever_a_history_holds_a_compressed_one_is_what_a_provider_takes(
+    messages: list[Message], data: st.DataObject, limits: Limits, forced: int
+) -> None:
+    asked = [at for at, message in enumerate(messages) if message.role == "user" and message.content.strip()]
+    goal = data.draw(st.sampled_from([None, *asked]))
+    before = context(messages, goal, length=data.draw(st.sampled_from([None, 600])))
+
+    now = after(before, limits, "a summary", forced)
+
+    if now.messages == before.messages or plan(before, limits, forced) is None:
+        return
+    assert paired(now.messages)
+    assert all(message.content.strip() or message.calls for message in now.messages)
+    assert goal is None or [m is messages[goal] for m in now.messages].count(True) == 1
+    assert goal is None or now.goal is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -36,7 +37,7 @@ from harness_core.events import (
 from harness_core.hitl import Approve, Reject
 from harness_core.permissions.rule import PermissionRule
 from harness_core.session import Folder, Trace, fold
-from harness_core.testing import ended, history, pending, reasoned, submitted, tool_call
+from harness_core.testing import ended, history, pending, reasoned, submitted, task, tool_call
 from harness_core.types import Usage
 
 MOVES = [
@@ -57,6 +58,9 @@ MOVES = [
     "nudge",
     "limit",
     "refuse",
+    "block",
+    "hire",
+    "lose",
     "pause",
     "end",
     "stop",
@@ -73,6 +77,10 @@ def histories(draw: st.DrawFn) -> tuple[Event, ...]:
         move = draw(st.sampled_from(MOVES))
         if move in ("prompt", "amend", "withdraw", "rule", "unrule"):
             facts.append(_anytime(move, n))
+        elif move == "block":
+            runs += not running
+            facts += _blocked(n, len(facts), "" if running else f"r{runs}")
+            running = False
         elif not running:
             runs += 1
             facts.append(RunStart(f"r{runs}", requested_by="U1"))
@@ -94,6 +102,10 @@ def histories(draw: st.DrawFn) -> tuple[Event, ...]:
             facts.append(HookRuled("after_model", "h", "budget", "Stop", "", n, "", {"answer": "so", "limit": "x"}))
         elif move == "refuse":
             facts += _refused(n)
+        elif move == "hire":
+            facts += _hired(n, draw(st.booleans()))
+        elif move == "lose":
+            facts += _lost(n, f"r{runs}")
         elif move == "pause":
             facts += [PolicyInForce(f"p{n}"), RunStart(f"r{runs}", resumed=True, policy_digest=f"q{n}")]
         elif move == "fail":
@@ -104,6 +116,8 @@ def histories(draw: st.DrawFn) -> tuple[Event, ...]:
         else:
             facts.append(RunEnd("completed", f"answer {n}"))
             running = False
+    if running and draw(st.booleans()):
+        facts += [open_batch := _message(99, 2), ToolCallStart(open_batch.calls[0]), pending(open_batch.calls[1])]
     return history(*facts)
 
 
@@ -129,6 +143,47 @@ def _refused(n: int) -> list[Event]:
     (made,) = message.calls
     ruling = HookRuled("before_tool", "h", "drift", "Deny", "no", n, made.call_uuid, escape_key=f"k{n % 2}")
     return [message, ruling, ended(made, "Denied: no", "denied")]
+
+
+def _blocked(n: int, before: int, begins: str) -> list[Event]:
+    """A prompt that a hook blocks, with one after it. before: how many facts there are. begins: a run, or none."""
+    told = {"answer": "no", "limit": "", "prompt": before + 1}
+    ruling = HookRuled("user_prompt", "h", "drift", "Stop", "no", n, "", told)
+    prompts: list[Event] = [Prompted(f"bad {n}", "U2", ref=f"b{n}"), Prompted(f"good {n}", "U3", ref=f"g{n}")]
+    return [*prompts, *([RunStart(begins)] if begins else []), ruling, RunEnd("stopped", "no")]
+
+
+def _hired(n: int, rejected: bool) -> list[Event]:
+    """A call that a sub-agent works on, and a question of its."""
+    message = _message(n, 1)
+    (made,) = message.calls
+    inner = tool_call("change", uuid=f"k{n}", n=n % 4)
+    asks = task(inner, run_id="", session=f"s/{made.call_uuid}", agent="worker")
+    decision: Any = Reject("no", end=False) if rejected else Approve()
+    end = ended(inner, "Rejected", "rejected") if rejected else ended(inner)
+    return [
+        message,
+        ToolCallStart(made, child=f"s/{made.call_uuid}"),
+        pending(asks),
+        submitted(asks, decision),
+        RunStart("r", resumed=True),
+        HITLDecided(inner.call_uuid, "change", decision),
+        end,
+        replace(ended(made, f"the agent says {n}"), usage=Usage(100, 10, cost=1.0)),
+    ]
+
+
+def _lost(n: int, run: str) -> list[Event]:
+    """A batch in which a process died: nobody knows of one call, and the other was never started."""
+    message = _message(n, 2)
+    one, other = message.calls
+    return [
+        message,
+        ToolCallStart(one),
+        RunStart(run, attempt=2, resumed=True),
+        ended(one, "Unknown", "unknown"),
+        ended(other, "Not run", "not_run"),
+    ]
 
 
 def _settled(n: int, calls: int) -> list[Event]:
@@ -172,15 +227,23 @@ def compression_at(facts: tuple[Event, ...], limits: Limits | None = None) -> Co
     return read
 
 
+def _about(fact: Event, place: Callable[[int], int]) -> Any:
+    """A ruling on a prompt, which lies elsewhere now."""
+    if not isinstance(fact, HookRuled) or "prompt" not in fact.payload:
+        return fact
+    return replace(fact, payload={**fact.payload, "prompt": place(fact.payload["prompt"])})
+
+
 def moved(facts: tuple[Event, ...]) -> list[Event]:
     """The facts after a compression, each one place further on, as they would lie in that journal."""
     later: list[Event] = []
+    first = (facts[0].seq or 0) if facts else 0
     for fact in facts:
         # What they point at has not moved, but for what lies behind the compression; both count the same prompts.
         upto = {"upto": fact.upto + 1} if isinstance(fact, ReasonEnd | ModelFailed) else {}
         behind = isinstance(fact, PromptHeard) and fact.prompt >= (facts[0].seq or 0)
         prompt = {"prompt": getattr(fact, "prompt", 0) + 1} if behind else {}
-        later.append(replace(fact, seq=(fact.seq or 0) + 1, **upto, **prompt))
+        later.append(replace(_about(fact, lambda seq: seq + (seq >= first)), seq=(fact.seq or 0) + 1, **upto, **prompt))
     return later
 
 
@@ -266,7 +329,7 @@ def test_compressed_again_and_again_it_stays_valid_and_loses_nothing_else(
                 journal.append(made)
         if at < len(facts):
             shift = len(journal) - at
-            fact = facts[at]
+            fact = _about(facts[at], placed.__getitem__)
             upto = {"upto": fact.upto + shift} if isinstance(fact, ReasonEnd | ModelFailed) else {}
             prompt = {"prompt": placed[fact.prompt]} if isinstance(fact, PromptHeard) else {}
             placed[at + 1] = len(journal) + 1
