@@ -466,6 +466,10 @@ def test_too_many_calls_to_list_leave_out_the_oldest_and_say_so() -> None:
     again = note("", [said, *steps(1, 600)], 300, count)
     assert again is not None
     assert again.content.count(EARLIER) == 1
+    roomy = note("", [said, *steps(1, 600)], 3_000, count)
+    assert roomy is not None
+    assert roomy.content.count(EARLIER) == 1, "also where there is room for all that are known"
+    assert note("", [Message("user", f"{HEAD}\n\n{DONE}\n{EARLIER}", summary=True)], 300, count) is not None
 
 
 def test_a_huge_result_and_a_huge_summary_do_not_come_back() -> None:

@@ -121,6 +121,27 @@ async def test_a_failure_that_a_hook_knows_a_cure_for_is_no_failure_until_the_cu
     assert len(model.requests) < 20
 
 
+async def test_a_hook_that_always_wants_the_context_shortened_is_heeded_once_for_each_message(
+    bench: Bench,
+) -> None:
+    model = works_and_is_done(6)
+    engine = bench.engine(
+        model,
+        [look()],
+        interceptors=[at("before_model", lambda trace: Compress("tidy"))],
+        compression_interceptor=ContextCompressionInterceptor(100),
+        stop_loop_interceptor=None,
+    )
+
+    for text in ("one", "two", "three"):
+        assert only(await request(engine, text), RunEnd).status == "completed"
+
+    kinds = [type(fact).__name__ for fact in await bench.store.read("s")]
+    in_a_row = [kinds[at - 1] for at, kind in enumerate(kinds) if kind == "ContextCompressed" and at]
+    assert 0 < kinds.count("ContextCompressed") <= len(model.requests)
+    assert "HookRuled" not in in_a_row, "between two of them there is a message"
+
+
 async def test_without_a_hook_that_knows_better_it_ends_the_run_at_once(bench: Bench) -> None:
     model = Narrow(5)
     engine = bench.engine(model, [look()], compression_interceptor=ContextCompressionInterceptor(100))
