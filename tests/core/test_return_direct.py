@@ -8,7 +8,16 @@ from typing import Any
 
 import pytest
 
-from harness_core.events import Event, HITLDecided, Prompted, RunEnd, RunStart, StopRequested, ToolCallEnd
+from harness_core.events import (
+    ContextCompressed,
+    Event,
+    HITLDecided,
+    Prompted,
+    RunEnd,
+    RunStart,
+    StopRequested,
+    ToolCallEnd,
+)
 from harness_core.events import ToolCallStart as Start
 from harness_core.hitl import Approve, Happened, Rerun, Skip
 from harness_core.hooks import Continue
@@ -16,10 +25,10 @@ from harness_core.permissions.judge import Gate
 from harness_core.react import needs_start, next_step
 from harness_core.replay import replay
 from harness_core.results import edited_note
-from harness_core.session import Trace, fold
+from harness_core.session import Folder, Trace, after, fold
 from harness_core.steps import End, Policy, Reason, Step
 from harness_core.testing import NOON, ended, history, pending, reasoned, submitted, task, tool_call
-from harness_core.types import NO_OUTPUT, Outcome
+from harness_core.types import NO_OUTPUT, Message, Outcome
 
 BEGIN = (Prompted("go", "U1"), RunStart("r"))
 A, B = tool_call("show", uuid="a", n=1), tool_call("show", uuid="b", n=2)
@@ -35,10 +44,10 @@ def step(*facts: Event, by: Policy | None = None) -> Step:
 
 
 def test_the_result_of_a_direct_tool_is_the_answer_and_the_model_is_not_asked_again() -> None:
-    after = step(reasoned(A), *shown(A, "42"))
+    then = step(reasoned(A), *shown(A, "42"))
 
-    assert after == End("completed", "42")
-    assert not needs_start(after, None, False)
+    assert then == End("completed", "42")
+    assert not needs_start(then, None, False)
 
 
 def test_several_results_are_joined_in_the_order_of_the_calls() -> None:
@@ -140,6 +149,17 @@ def test_a_hook_may_put_off_this_end_as_any_other() -> None:
 
     assert isinstance(put_off, Reason)
     assert [ruled.payload["text"] for ruled in put_off.rulings] == ["42 is not enough"]
+
+
+def test_it_stays_the_answer_where_the_context_is_shortened_before_the_model_is_asked() -> None:
+    facts = history(*BEGIN, reasoned(A), *shown(A, "42"))
+    folder = Folder()
+    for fact in facts:
+        folder.add(fact)
+    short = ContextCompressed(0, (Message("user", "[Summary]", summary=True),), folder.ledger(), goal=0, seq=6)
+
+    for trace in (after(fold(facts), [short]), fold([short])):
+        assert next_step(trace, Policy(), NOON) == End("completed", "42")
 
 
 def test_a_replay_under_a_policy_without_the_tool_comes_to_the_same_end() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from harness_core.agents import Agent
 from harness_core.errors import ModelError
-from harness_core.events import Event, HITLPending, HITLSubmitted, RunStart, ToolCallEnd
+from harness_core.events import Event, HITLPending, HITLSubmitted, ReasonEnd, RunEnd, RunStart, ToolCallEnd
 from harness_core.ports import ProposedCall
 from harness_core.session import fold
 from harness_core.store.memory import MemoryStore
@@ -83,6 +83,21 @@ async def _any_session(data: st.DataObject, folder: Path) -> None:
     assert not await bench.store.unfinished(1e12)
     _one_truth(journals)
     nothing_ran_unallowed(told)
+    _who_ends_it_all_ends_it(told)
+
+
+def _who_ends_it_all_ends_it(told: list[Event]) -> None:
+    """Of these facts, in the order in which they came about: after a reject that ends the run no model is asked, and
+    the session's run ends rejected, unless somebody stopped it.
+    """
+    over = False
+    for event in told:
+        if isinstance(event, HITLSubmitted) and getattr(event.decision, "end", None) and event.session_id == "s":
+            over = True
+        if isinstance(event, RunEnd) and event.session_id == "s":
+            assert event.status in ("rejected", "stopped") or not over, event
+            over = False
+        assert not (over and isinstance(event, ReasonEnd)), event
 
 
 def _one_truth(journals: dict[str, Any]) -> None:
