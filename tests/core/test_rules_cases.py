@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-import posixpath
 import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Any
 import pytest
 
 from harness_core.permissions import wrappers
-from harness_core.permissions.cases import real
+from harness_core.permissions.cases import judged, parse_case
 from harness_core.permissions.paths import World
 from harness_core.permissions.rule import PermissionRule
 from harness_core.permissions.rules import check_rules
@@ -27,24 +26,8 @@ def rows(name: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (CASES / name).read_text(encoding="utf-8").splitlines() if line.strip()]
 
 
-def world_of(row: Mapping[str, Any]) -> World:
-    args, fs = row["args"], row.get("fs", {})
-    named = [args[key] for key in ("path", "file_path") if isinstance(args.get(key), str)]
-    named += [edit["file_path"] for edit in args.get("edits", [])]
-    workspace = fs.get("workspace", "/ws")
-    found = [real(posixpath.join(workspace, path), fs["symlinks"]) for path in named] if fs else None
-    return World(
-        workspace,
-        fs.get("home", "/home/dev"),
-        paths=None if found is None else tuple(path for path in found if path is not None),
-        addresses=tuple(row.get("resolved", ())),
-        redirects=tuple(row.get("redirects", ())),
-    )
-
-
 def ruled(row: Mapping[str, Any]) -> str:
-    rules = [PermissionRule(r["effect"], r["tool"], r.get("pattern")) for r in row["rules"]]
-    return check_rules(rules, row["tool"], row["args"], world_of(row)).effect
+    return judged(parse_case(json.dumps(row))).effect
 
 
 RULES = [*rows("rule_cases.jsonl"), *rows("own_rule_cases.jsonl"), *rows("sentence_rule_cases.jsonl")]
