@@ -119,6 +119,15 @@ class Desk:
         views = await self.slack.wait_for(lambda s: s.views(user))
         return views[-1]
 
+    async def late_form(self) -> None:
+        """Open the form that rejects a call which is approved before it is submitted."""
+        ts = await self.ask("change it")
+        card = await self.card(ts)
+        await self.click(card, "reject")
+        await self.form()
+        await self.click(card, "approve")
+        await self.answer(ts, "done")
+
     # -- what stands where ---------------------------------------------------------------------------------------------
 
     def thread(self, ts: str, channel: str = CHANNEL) -> list[Message]:

@@ -127,12 +127,7 @@ async def test_a_guests_word_learns_not_even_which_ids_there_are(tmp_path: Path)
 
 async def test_a_form_that_is_submitted_late_says_so_in_its_place(tmp_path: Path) -> None:
     async with Desk(tmp_path, ScriptedModel(call("change", a=1), "done"), [RecordingTool("change")]) as desk:
-        ts = await desk.ask("change it")
-        card = await desk.card(ts)
-        await desk.click(card, "reject")
-        await desk.form()
-        await desk.click(card, "approve")
-        await desk.answer(ts, "done")
+        await desk.late_form()
 
         assert (await desk.slack.submit(people.ADA, {"choice": "stop"})).ok
 
