@@ -97,6 +97,15 @@ def test_disguise_and_secrets_are_noticed():
     assert shown_args(ARGS).exact
 
 
+@pytest.mark.parametrize("secret_first", [True, False])
+def test_a_change_says_what_was_masked_or_disguised_on_either_side_of_it(secret_first: bool):
+    odd, plain = {"command": "echo xoxb-123456-abcdef \u202e"}, {"command": "echo hello"}
+    shown = shown_change(*((odd, plain) if secret_first else (plain, odd)))
+
+    assert (shown.masked, shown.disguised) == (True, True)
+    assert "abcdef" not in shown.text
+
+
 def test_an_edit_is_shown_as_what_it_changed():
     shown = shown_change({"command": "rm -rf /tmp/x"}, {"command": "rm -r /tmp/x"})
 
