@@ -226,8 +226,8 @@ EXACT: Final = frozenset(
     )]
     + [("python", "-V"), ("python3", "-V"), ("node", "-v"), ("npm", "-v"), ("java", "-version"), ("perl", "-v"),
        ("ruby", "-v"), ("openssl", "version"), ("locale",), ("who",), ("python3", "-VV"), ("php", "-v"),
-       ("make", "-v"), ("docker", "-v"), ("pip", "-V"), ("pip3", "-V"), ("curl", "-V"), ("ssh", "-V"), ("bun", "-v"),
-       ("terraform", "version"), ("terraform", "-version"), ("nginx", "-v")]
+       ("make", "-v"), ("docker", "-v"), ("pip", "-V"), ("pip3", "-V"), ("curl", "-V"), ("bun", "-v"),
+       ("terraform", "version"), ("terraform", "-version")]
 )  # fmt: skip
 
 
