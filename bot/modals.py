@@ -50,7 +50,7 @@ def review(card: Card) -> View | None:
         "Run again?" if unknown else "Review & approve",
         "Run again" if unknown else "Approve",
         card,
-        [*_text(whole), kit.context(kit.plain(f"{len(whole.text):,} characters, {_complete(whole)}"))],
+        [_named(card), *_text(whole), kit.context(kit.plain(f"{len(whole.text):,} characters, {_complete(whole)}"))],
     )
     return made if _fits(made) else None
 
@@ -71,7 +71,7 @@ def full(card: Card) -> View:
     told = f"{len(whole.text):,} characters, " + (
         _complete(whole) if left_out <= 0 else f"{left_out:,} do not fit here"
     )
-    blocks = [kit.context(kit.plain(f"{_tool(card)} #{card.task.short_id}")), *(kit.preformatted(p) for p in parts)]
+    blocks = [_named(card), *(kit.preformatted(p) for p in parts)]
     return kit.modal(ids.LOADING, "The whole call", [*blocks, kit.context(kit.plain(told))])
 
 
@@ -116,8 +116,9 @@ def always(card: Card, wider: Wider | None = None) -> View | None:
     if not may_always(card):
         return None
     where = "*Exactly this*" if wider else "*In this thread, exactly this*"
+    more = "; below you may choose more" if wider else ""
     blocks = [
-        kit.section(f"{where} runs without asking from now on, and now:"),
+        kit.section(f"{where} runs without asking from now on, and now{more}:"),
         kit.context(kit.plain(f"Tool: {shown_line(card.task.tool_name, limits.TOOL_NAME)}")),
         *_text(shown_args(card.task.args)),
     ]
@@ -132,14 +133,15 @@ def _choices(wider: Wider) -> list[Block]:
     """What is chosen beyond the usual, and what that would have let run so far."""
     places = (("thread", "In this thread"), ("channel", "In this channel, in all its threads"))
     blocks = [kit.radio_input(ids.WHERE, "Where?", places, "thread")]
-    calls = f"{wider.looked:,} call{'' if wider.looked == 1 else 's'}"
-    seen = f"Recorded in this channel, the newest {calls} of this tool: {wider.same:,} exactly this"
+    calls = "one call" if wider.looked == 1 else f"newest {wider.looked:,} calls"
+    same = f"{wider.same:,} {'is' if wider.same == 1 else 'are'} exactly this"
+    seen = f"Of this tool's {calls} recorded in this channel, {same}"
     if not wider.prefixes:
         return [*blocks, kit.context(kit.plain(f"{seen}."))]
     what = (("exact", "Exactly this"), (ids.prefixes_choice(wider.name), "Whatever begins as shown below"))
     blocks += [kit.radio_input(ids.WHAT, "What?", what, "exact"), *_patterns(wider.prefixes)]
     ran = sum(times for _, times in wider.begin)
-    blocks.append(kit.context(kit.plain(f"{seen}, {ran:,} that would have run as they begin so{':' if ran else '.'}")))
+    blocks.append(kit.context(kit.plain(f"{seen}. What begins so would have let {ran:,} run{':' if ran else '.'}")))
     lines = [f"{times} × {call}" for call, times in wider.begin[:MOST_SEEN]]
     if len(wider.begin) > MOST_SEEN:
         lines.append(f"… and {len(wider.begin) - MOST_SEEN} others")
@@ -176,6 +178,10 @@ def _form(callback: Form, title: str, submit: str, card: Card, blocks: list[Bloc
 
 def _text(whole: Shown) -> list[Block]:
     return [kit.preformatted(piece) for piece in pieces(whole.text, limits.PIECE_WEIGHT)]
+
+
+def _named(card: Card) -> Block:
+    return kit.context(kit.plain(f"{_tool(card)} #{card.task.short_id}"))
 
 
 def _summary(card: Card) -> Block:

@@ -61,8 +61,9 @@ async def test_a_prefix_is_offered_with_what_it_would_have_let_run(tmp_path: Pat
         form = await opened(desk, ts)
 
         assert "just lint *" in shown(form)
-        assert "the newest 3 calls of this tool: 1 exactly this, 3 that would have run as they begin so" in reading(
-            form
+        assert (
+            "newest 3 calls recorded in this channel, 1 is exactly this. What begins so would have let 3 run:"
+            in reading(form)
         )
         assert "1 × just lint -- --fix" in shown(form)
         values = {"where": "channel", "what": option(form, "what", "Whatever begins")}

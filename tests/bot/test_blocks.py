@@ -272,6 +272,15 @@ def test_a_cut_card_is_approved_only_after_it_was_read_in_full():
     assert preformatted(view) == LONG
 
 
+def test_the_form_in_which_a_call_is_read_names_its_tool_and_its_task():
+    asked = card({"body": LONG}, tool_name="send")
+
+    view = modals.review(asked)
+
+    assert view is not None
+    assert view["blocks"][0]["elements"][0]["text"] == f"Use the tool send? #{asked.task.short_id}"
+
+
 def test_what_is_too_big_for_a_modal_can_only_be_rejected_or_skipped():
     huge = card({"command": "x" * 300_000})
 

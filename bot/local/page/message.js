@@ -19,7 +19,7 @@ export const isWaiting = (message) => (message.blocks ?? []).some((block) => blo
 export function messageNode(message, app, { where, follows, replies, unread }) {
   const { store } = app;
   const surface = messageSurface(message, app, where);
-  const card = isCard(message, store.hello.bot);
+  const card = isCard(message, store.hello.bot) && !message.notice;
   const stone = message.subtype === "tombstone";
   const author = store.author(message);
   const bot = store.people.get(message.user)?.bot || message.bot_id;
