@@ -227,18 +227,30 @@ def denies(pattern: str | None, text: str, addresses: tuple[str, ...] = ()) -> b
     """
     if pattern is None or pattern == "":
         return True
-    wanted = _loose_host(_behind_scheme(pattern.rstrip("*")))
+    pattern = pattern.removeprefix("*:")  # any scheme
+    named = re.split(r"[/?#\\]", _behind_scheme(pattern), maxsplit=1)[0]
     path = _loose_path(pattern.rstrip("*"))
     hosts = {*_loose_hosts(text), *map(_loose_host, addresses)}
-    if path == "/" and "?" not in pattern:
-        return any(_below(host, wanted.removeprefix("*.")) for host in hosts)
-    below = wanted.startswith("*.") and any(_below(host, wanted[2:]) for host in hosts)
-    if wanted not in hosts and not below:
+    whole = path == "/" and "?" not in pattern
+    if not any(_meant(named, host, below=whole) for host in hosts):
         return False
+    if whole:
+        return True
     found = _loose_path(text)
     if pattern.endswith("*"):
         return any(one.startswith(path) or one + "/" == path for one in {found, _loose_path(text, literal=True)})
     return found.rstrip("/") == path.rstrip("/")
+
+
+def _meant(named: str, host: str, *, below: bool) -> bool:
+    """Whether a host of a pattern means this one. below: what lies below it counts as well."""
+    plain = named.removeprefix("*.")
+    if "*" not in plain:
+        wanted = _loose_host(plain)
+        return host == wanted or ((below or plain != named) and _below(host, wanted))
+    # No rule should be written so; but whoever wrote it meant to deny.
+    stars = r"(?:.*\.)?" + ".*".join(re.escape(piece) for piece in named.casefold().split("*"))
+    return bool(re.fullmatch(stars, host, re.S))
 
 
 def _below(host: str, wanted: str) -> bool:
