@@ -107,6 +107,7 @@ def test_an_answer_that_only_promises_is_asked_to_act_while_nothing_was_done() -
     assert isinstance(Finish().before_stop(after(reasoned(promise)), promise), Continue)
     assert Finish().before_stop(after(ran(LOOK), reasoned(promise)), promise) is None
     assert Finish().before_stop(after(refused(LOOK), reasoned(promise)), promise) is None
+    assert Finish().before_stop(after(ran(LOOK), Prompted("and?"), reasoned(promise)), promise) is None
 
 
 def test_a_plain_answer_ends_the_run() -> None:
@@ -217,6 +218,21 @@ def test_calls_that_did_not_run_do_not_count_and_those_that_failed_do() -> None:
     assert isinstance(Caps({"fetch": 0}).before_tool(after(reasoned(one)), one), Deny)
 
 
+def test_siblings_that_have_run_count_as_much_as_those_that_may_yet_and_other_tools_do_not() -> None:
+    one, two, three = (made("fetch", f"c{n}", n=n) for n in range(3))
+    half_way = after(reasoned(one, LOOK, two, three), ToolCallStart(one), ended(one))
+
+    assert Caps({"fetch": 2}).before_tool(half_way, two) is None
+    assert isinstance(Caps({"fetch": 2}).before_tool(half_way, three), Deny)
+
+
+def test_before_a_run_begins_nothing_has_been_called_and_only_what_is_never_to_be_called_is_named() -> None:
+    cap = Caps({"fetch": 0, "look": 2})
+
+    assert cap.before_tool(Trace(), LOOK) is None
+    assert cap.refuses == ("fetch",)
+
+
 # -- a refused effect that comes again ---------------------------------------------------------------------------------
 
 
@@ -241,6 +257,25 @@ def test_only_the_same_effect_counts_and_only_what_the_last_message_asked_for() 
     assert Refused(2, 4).before_model(after(refused(made("pay", "p", sum=5)), other)) is None
     assert Refused(2, 4).before_model(after(*again(3), other)) is None
     assert Refused(2, 4).before_model(Trace()) is None
+    assert Refused(2, 4).before_model(after(*again(2), reasoned("I give up."))) is None
+
+
+def test_of_several_that_were_refused_the_one_that_was_refused_most_often_counts() -> None:
+    pay, ask = made("pay", "x", sum=5), made("ask", "y")
+    both = (reasoned(pay, ask), ended(pay, "no", "denied"), ended(ask, "no", "denied"))
+
+    said = Refused(2, 4).before_model(after(*again(1), both))
+
+    assert isinstance(said, Inject)
+    assert "pay was refused 2 times" in said.text
+
+
+@pytest.mark.parametrize("guard", [Refused, Watchdog])
+def test_a_run_is_told_before_it_is_ended(guard: type[Any]) -> None:
+    assert guard(nudge_after=2, end_after=3)
+    for end_after in (2, 1):
+        with pytest.raises(ValueError, match="must be more than nudge_after"):
+            guard(nudge_after=2, end_after=end_after)
 
 
 def test_several_refusals_in_one_message_count_once() -> None:
