@@ -37,6 +37,7 @@ async def play(page: Any) -> None:
     await expect(cards).to_have_count(2)
     await page.mouse.move(5, 5)
     await page.locator("#thread [data-testid=messages-thread]").evaluate("pane => pane.scrollTo(0, 0)")
+    await page.evaluate("Promise.allSettled(document.getAnimations().map((each) => each.finished))")  # cards rise
     await shoot(page, "page")
     await shoot(cards.first, "card")
 
