@@ -33,8 +33,10 @@ def private(text: str) -> Block:
     Slack links whatever looks like an address in a bare text, in code too, but for blocks it can be told not to. What
     is too long for blocks goes without.
     """
-    blocks = [section(piece) for piece in limits.lines_within(text, limits.SECTION_TEXT)]
-    return {"text": text, **({"blocks": blocks} if limits.weight(blocks) <= limits.MESSAGE else {})}
+    parts = limits.lines_within(text, limits.SECTION_TEXT)
+    blocks = [section(part) for part in parts]
+    fits = all(part.strip() and limits.within(part, limits.SECTION_TEXT) == len(part) for part in parts)
+    return {"text": text, **({"blocks": blocks} if fits and limits.weight(blocks) <= limits.MESSAGE else {})}
 
 
 def preformatted(text: str) -> Block:

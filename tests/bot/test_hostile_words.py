@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from bot import commands, kit, limits, rule_words, story, words
@@ -120,11 +120,15 @@ def test_a_moment_that_slack_cannot_show_is_left_out(at: float):
     assert moment(at) == ""
 
 
-@given(st.lists(st.text("ab <&\n", max_size=2_999), max_size=6).map("\n".join))
+@given(st.lists(st.text("ab <&\n😀", max_size=4_000), max_size=6).map("\n".join))
+@example("\n" + "a" * 3_000)
+@example("a" * 3_001)
+@example("")
 def test_a_private_message_says_all_in_blocks_that_make_no_links_or_in_its_text(text: str):
     message = kit.private(text)
 
     assert message["text"] == text
     sections = message.get("blocks", [])
-    assert all(block["text"]["verbatim"] and len(block["text"]["text"]) <= limits.SECTION_TEXT for block in sections)
+    assert all(block["text"]["verbatim"] for block in sections)
+    assert all(1 <= len(block["text"]["text"].encode("utf-16-le")) // 2 <= limits.SECTION_TEXT for block in sections)
     assert not sections or "\n".join(block["text"]["text"] for block in sections) == text
