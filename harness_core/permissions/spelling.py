@@ -49,6 +49,8 @@ def loose(text: str) -> str:
 
 def braced(text: str) -> list[str] | None:
     """The words that braces make of one, each still with its quotes; None where that is not plain to see."""
+    if "," not in text and ".." not in text:  # so that no braces make words of it
+        return [text]
     found, pending = list[str](), [text]
     while pending:
         word = pending.pop()

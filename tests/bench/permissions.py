@@ -50,6 +50,10 @@ WORST = {
     "many parts": "a;" * (LENGTH // 2),
     "brackets": "[ a ];" * (LENGTH // 6 - 1),
     "one bracket": "[ " + "a " * (LENGTH // 2 - 2) + "]",
+    "different programs": "; ".join(f"p{number}" for number in range(LENGTH // 8)),
+    "different texts": "; ".join(f"eval 'a{number} x'" for number in range(LENGTH // 16)),
+    "texts in texts": "watch " * (LENGTH // 6 - 1) + "x",
+    "locks": "flock -c x " * (LENGTH // 11 - 1) + "x",
 }
 
 
