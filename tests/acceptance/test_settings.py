@@ -166,3 +166,33 @@ async def test_changes_are_on_the_record_with_who_and_when_and_survive_a_restart
         await desk.restart()
 
         assert await desk.bot.book.in_force() == before
+
+
+MISTYPED = [
+    ("hlep", "Did you mean `/harness help`?"),
+    ("nonsense", "There are `/harness on`"),
+    ("help hitl", "`/harness hitl off REASON`"),
+    ("help allow", "Type `/harness allow TOOL PATTERN`"),
+    ("sensitive add lok", "Did you mean `look`?"),
+    ("allow lok x --for 8 hours", "Did you mean `look`?"),
+    ("deny git push", "There is no tool `git`. There are: `look`."),
+    ("approvers add ben", "`ben` names nobody"),
+]
+
+
+async def test_what_is_mistyped_is_told_with_what_to_type_instead(tmp_path: Path) -> None:
+    async with Desk(tmp_path, ScriptedModel("done"), [look()]) as desk:
+        answers = [(typed, told, await command(desk, typed)) for typed, told in MISTYPED]
+
+        assert [(typed, answer) for typed, told, answer in answers if told not in answer] == []
+
+
+async def test_what_still_holds_elsewhere_is_said(tmp_path: Path) -> None:
+    async with Desk(tmp_path, ScriptedModel("done"), [look()]) as desk:
+        for typed in ("sensitive add look", "sensitive add look --workspace", "hitl off slow --workspace"):
+            await command(desk, typed)
+
+        assert "still is everywhere" in await command(desk, "sensitive remove look")
+        assert "still off everywhere" in await command(desk, "hitl on")
+        assert "still" not in await command(desk, "sensitive remove look --workspace")
+        assert "Approvals are on" in await command(desk, "hitl on --workspace")
