@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -51,10 +51,10 @@ class HarnessOptions:
 
 def changed(options: HarnessOptions, changes: Mapping[str, Any]) -> HarnessOptions:
     """The options with these changes, by name. Raises ConfigError for one that there is not, or that cannot work."""
-    try:
-        options = replace(options, **changes)
-    except TypeError as error:
-        raise ConfigError(f"No such option: {error}") from error
+    known = [field.name for field in fields(options)]
+    if unknown := [name for name in changes if name not in known]:
+        raise ConfigError(f"There is no option {', '.join(unknown)}; there are {', '.join(known)}.")
+    options = replace(options, **changes)
     for name in ("max_steps", "model_retries", "parallel"):
         if getattr(options, name) < 1:
             raise ConfigError(f"{name} must be 1 or more, or nothing would ever be done.")

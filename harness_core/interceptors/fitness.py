@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from types import FunctionType
 from typing import Any
 
 from harness_core.errors import ConfigError
@@ -13,6 +14,8 @@ from harness_core.verdicts import ACCEPTS, Point
 
 def fit(interceptor: Any) -> Any:
     """The interceptor. Raises ConfigError, with all that is wrong with it, if it can never work."""
+    if isinstance(interceptor, FunctionType):  # which no point would ever ask
+        raise ConfigError(f'{interceptor.__name__} is no hook yet: put @hook("before_tool"), say, before the function.')
     if wrong := [*unfit(interceptor)]:
         raise ConfigError(f"The hook {name_of(interceptor)} cannot be used: {'; '.join(wrong)}.")
     return interceptor

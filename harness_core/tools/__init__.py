@@ -26,10 +26,11 @@ BUILTIN: Final[Mapping[str, Tool]] = MappingProxyType(
 def tool_table(names_or_tools: Iterable[str | Tool]) -> tuple[Tool, ...]:
     """The tools of a list that mixes names of built-in ones and tools; the marker `hitl` is left out.
 
-    Raises ConfigError that names every unknown tool and every name that stands twice.
+    Raises ConfigError that names every unknown tool, whatever is no tool, and every name that stands twice.
     """
     table: dict[str, Tool] = {}
     unknown: list[str] = []
+    none: list[str] = []
     twice: list[str] = []
     for entry in names_or_tools:
         if entry == HITL_MARKER:
@@ -37,11 +38,15 @@ def tool_table(names_or_tools: Iterable[str | Tool]) -> tuple[Tool, ...]:
         found = BUILTIN.get(entry) if isinstance(entry, str) else entry
         if found is None:
             unknown.append(str(entry))
+        elif not hasattr(found, "spec"):
+            name = getattr(found, "__name__", type(found).__name__)
+            none.append(f"{name} is no tool: write @tool() before an async function, or give what is a ports.Tool.")
         elif found.spec.name in table:
             twice.append(found.spec.name)
         else:
             table[found.spec.name] = found
     faults = [f"There is no tool {', '.join(unknown)} (built in: {', '.join(BUILTIN)})."] if unknown else []
+    faults += none
     faults += [f"Listed twice: {', '.join(twice)}."] if twice else []
     if faults:
         raise ConfigError(" ".join(faults))

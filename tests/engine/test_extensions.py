@@ -302,3 +302,26 @@ async def test_an_interceptor_that_can_never_work_is_found_when_it_is_added(
     for wrong in ({"interceptors": [Wrong(**how)]}, {"stop_loop_interceptor": Wrong(**how)}, {"extensions": [adds]}):
         with pytest.raises(ConfigError, match=said):
             bench.engine(ScriptedModel("x"), **wrong)  # type: ignore[arg-type]
+
+
+async def test_a_function_that_no_point_would_ever_ask_is_refused_and_not_passed_over(bench: Bench) -> None:
+    def no_refunds(trace: Trace, call: ToolCall) -> Deny:
+        return Deny("No refunds.")
+
+    with pytest.raises(ConfigError, match="no_refunds is no hook yet"):
+        bench.engine(ScriptedModel(), interceptors=[no_refunds])
+    with pytest.raises(ConfigError, match="no_refunds is no hook yet"):
+        AgentBuilder().default_interceptor_add(no_refunds)
+
+
+async def test_what_is_no_tool_is_refused_in_words(bench: Bench) -> None:
+    def refund(order: str) -> str:
+        return order
+
+    with pytest.raises(ConfigError, match="refund is no tool"):
+        bench.engine(ScriptedModel(), [refund])  # type: ignore[list-item]
+
+
+async def test_an_option_that_there_is_not_is_named(bench: Bench) -> None:
+    with pytest.raises(ConfigError, match="no option max_step; there are hitl_enabled, "):
+        bench.engine(ScriptedModel(), max_step=3)
