@@ -20,7 +20,7 @@ from tests.bench.permissions import DENY, MANY, WORST
 from tests.core.test_shell_fuzz import PIECES
 
 WORLD = World("/ws", "/home/dev")
-STEPS = 40  # lines of the gate for each character; the worst text that is known takes 25
+STEPS = 60  # lines of the gate for each character; the worst text that is known takes 44
 BEFORE = 2_000  # lines that the shortest text may take
 
 
