@@ -45,9 +45,9 @@ from harness_core.batch import batch_step, ended_by_decision, left_open
 from harness_core.delegate import at_work, down_first, needs_no_start
 from harness_core.ending import SECONDS, halted, limit_reached, ruled_by_limits
 from harness_core.events import Run
-from harness_core.reasoning import before_model, begun, hearing, stop_or_go_on
+from harness_core.reasoning import before_model, begun, hearing, stop_or_go_on, with_room
 from harness_core.session import Trace
-from harness_core.steps import Begin, End, Policy, Rest, Settle, Step
+from harness_core.steps import Begin, Compress, End, Policy, Reason, Rest, Settle, Step
 
 MAX_TAKEOVERS: Final = 3  # of a run that does not rest, without a new fact in between: something kills whoever takes it
 
@@ -55,7 +55,11 @@ MAX_TAKEOVERS: Final = 3  # of a run that does not rest, without a new fact in b
 def next_step(trace: Trace, policy: Policy, now: float) -> Step:
     """The one thing to do now. now: seconds since the epoch."""
     trace = trace if trace.now == now else replace(trace, now=now)
-    return down_first(_next(trace, policy, now), trace, policy)
+    step = _next(trace, policy, now)
+    if isinstance(step, Reason) and step.limit and trace.run:  # which may come right after large results
+        made = with_room(step, trace, trace.run, policy)
+        step = made if isinstance(made, Compress) else step
+    return down_first(step, trace, policy)
 
 
 def _next(trace: Trace, policy: Policy, now: float) -> Step:

@@ -114,9 +114,14 @@ def before_model(trace: Trace, run: Run, policy: Policy, now: float, rulings: Ru
             return _compress(trace, policy, plan, rulings)
         if about and _hopeless(run, policy):
             return End("failed", f"The model did not answer: {run.failures[-1].message}", rulings=rulings)
-    notes = notes_of(rulings)
+    return with_room(Reason(run.steps + 1, len(run.failures) + 1, rulings), trace, run, policy)
+
+
+def with_room(step: Reason, trace: Trace, run: Run, policy: Policy) -> Step:
+    """The request, or what comes before it where the context has no room for it."""
+    notes = notes_of(step.rulings)
     full = replace(trace, notes=(*trace.notes, *notes)) if notes else trace
-    return _shorten(full, run, policy, rulings) or Reason(run.steps + 1, len(run.failures) + 1, rulings)
+    return _shorten(full, run, policy, step.rulings) or step
 
 
 def _points(run: Run) -> Iterable[tuple[Point, tuple[ModelFailed, ...]]]:

@@ -155,6 +155,38 @@ async def test_a_last_message_that_fails_ends_the_run_with_what_was_said_before(
     assert end.answer == "Stopped at the limit of 1 steps.\n\nSo far: Half of it is done."
 
 
+async def test_the_last_message_has_room_however_much_the_last_calls_brought(bench: Bench) -> None:
+    def say(asked: ModelRequest) -> Any:
+        if sum(len(message.content) for message in asked.messages) > 16_000:
+            return ModelError("overflow", "too long")
+        return "It was 3." if len(model.requests) > 1 else [call("look", n=n) for n in range(4)]
+
+    model = ScriptedModel(then=say)
+    tool = RecordingTool("look", read_only=True, result="word " * 1_400)
+    engine = bench.engine(model, [tool], max_steps=1, context_length=4_000)
+
+    end = only(await request(engine, "look around"), RunEnd)
+
+    assert (end.status, end.limit) == ("limited", "steps")
+    assert end.answer.endswith("So far: It was 3.")
+    assert "one last message" in model.requests[-1].messages[-1].content
+    assert paired(model.requests[-1])
+
+
+async def test_a_limit_that_is_reached_while_a_model_refuses_what_cannot_be_shortened_is_the_limit_that_is_told(
+    bench: Bench,
+) -> None:
+    def say(asked: ModelRequest) -> ModelError:
+        bench.clock.advance(95.0)
+        return ModelError("overflow", "too long")
+
+    engine = bench.engine(ScriptedModel(then=say), max_seconds=100.0)
+
+    end = only(await request(engine, "hi"), RunEnd)
+
+    assert (end.status, end.limit) == ("limited", "seconds")
+
+
 async def test_a_process_that_ends_before_the_last_message_asks_for_it_when_it_is_back(bench: Bench) -> None:
     gate = asyncio.Event()
     model = ScriptedModel([call("slow")], "It was 3.")
