@@ -48,18 +48,18 @@ async def shorten(
         return None
     after = compression.compressed(context, plan, text)
     fact = ContextCompressed(
-        plan.cut,
-        tuple(after.messages),
-        Ledger(),
-        plan.why,
-        after.goal,
-        usage,
-        compression.fits(after, plan),
-        plan.forced,
-        len(context.messages) + len(context.inbox),
-        context.tokens,
-        after.tokens,
-        measure.counter,
+        kept_from=plan.cut,
+        messages=tuple(after.messages),
+        ledger=Ledger(),  # of the moment when it is recorded
+        why=plan.why,
+        goal=after.goal,
+        usage=usage,
+        fits=compression.fits(after, plan),
+        forced=plan.forced,
+        messages_before=len(context.messages) + len(context.inbox),
+        tokens_before=context.tokens,
+        tokens=after.tokens,
+        counter=measure.counter,
     )
     after_it = run_point("after_compress", policy.gate.hooks, replace(trace, now=around.clock.now()), fact)
     # After the fact, which a fold may begin with.
