@@ -13,7 +13,6 @@ from harness_core.calls import valid_text
 from harness_core.ending import closing, time_left
 from harness_core.errors import LeaseLost, ModelError
 from harness_core.events import (
-    ContextSize,
     Event,
     HITLPending,
     Inspected,
@@ -30,6 +29,7 @@ from harness_core.live import Stage
 from harness_core.masking import mask
 from harness_core.parts import Surroundings
 from harness_core.ports import Lease, ModelReply, ModelRequest
+from harness_core.reasoning import sized, with_all_that_it_holds
 from harness_core.recorder import STREAMED, Recorder
 from harness_core.session import Trace
 from harness_core.shortening import shorten
@@ -51,7 +51,7 @@ from harness_core.steps import (
     Step,
     Suspend,
 )
-from harness_core.tally import notes_of, telling_nothing
+from harness_core.tally import telling_nothing
 from harness_core.tooling import inspected, run_all
 from harness_core.types import (
     NO_DEADLINE,
@@ -160,8 +160,8 @@ class Performer:
     async def _reason(self, step: Reason, policy: Policy) -> None:
         if self._journal.trace.seq != self._recorder.decided_on:  # hooks have not seen what came since
             return
-        trace = _with_all_that_it_holds(self._journal.trace, step)
-        messages, size = _sized(trace, policy)
+        trace = with_all_that_it_holds(self._journal.trace, step)
+        messages, size = sized(trace, policy)
         until = self._until(policy, last=bool(step.limit))
         try:
             await self._back_off(trace, until)
@@ -308,24 +308,3 @@ class Performer:
         show = frozenset({"RunEnd"}) if step.quiet else STREAMED
         facts = (*step.rulings, *rulings, *step.ends, end)
         await self._recorder.record(facts, guarded=True, show=show)
-
-
-def _with_all_that_it_holds(trace: Trace, step: Reason) -> Trace:
-    """The session as this request shows it. Its `seq` is the last fact that the request was built from."""
-    run = trace.run
-    trace = replace(trace, notes=(*trace.notes, *notes_of(step.rulings)))
-    if not step.limit or run is None:
-        return trace
-    # The last message of a run answers what the run was about: whoever spoke since then begins the next one.
-    later = [p.seq or 0 for p in trace.inbox if (p.seq or 0) > run.read_upto]
-    upto = min(later, default=trace.seq + 1) - 1
-    return replace(trace, seq=upto, inbox=tuple(p for p in trace.inbox if (p.seq or 0) <= upto))
-
-
-def _sized(trace: Trace, policy: Policy) -> tuple[Sequence[Message], ContextSize]:
-    """The messages of the next request, and how large it is."""
-    if policy.compression is None or policy.measure is None:
-        return trace.context, ContextSize(len(trace.context))
-    context = policy.compression.context(trace, policy.measure)
-    messages = (*context.messages, *context.inbox)
-    return messages, ContextSize(len(messages), context.tokens, counter=policy.measure.counter)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -10,12 +10,13 @@ from harness_core.compression.plan import Plan
 from harness_core.compression.shape import groups
 from harness_core.ending import halted
 from harness_core.errors import PASSING_MODEL_ERRORS
-from harness_core.events import Event, Halt, HookRuled, ModelFailed, Prompted, PromptHeard, Run
+from harness_core.events import ContextSize, Event, Halt, HookRuled, ModelFailed, Prompted, PromptHeard, Run
 from harness_core.hooks import Ruled, run_point
 from harness_core.interceptors.compression import MOST_FORCED, MOST_FUTILE
 from harness_core.session import Trace
 from harness_core.steps import Begin, Compress, End, Hear, Policy, Reason, Step
 from harness_core.tally import notes_of, telling_nothing
+from harness_core.types import Message
 from harness_core.verdicts import Compress as Shorten
 from harness_core.verdicts import Continue, Point, Stop
 
@@ -138,6 +139,27 @@ def _hopeless(run: Run, policy: Policy) -> bool:
         return False  # it has been, because a hook wanted it
     passing = sum(kind in PASSING_MODEL_ERRORS for kind in kinds)
     return kinds[-1] not in PASSING_MODEL_ERRORS or passing >= policy.model_attempts
+
+
+def with_all_that_it_holds(trace: Trace, step: Reason) -> Trace:
+    """The session as this request shows it. Its `seq` is the last fact that the request was built from."""
+    run = trace.run
+    trace = replace(trace, notes=(*trace.notes, *notes_of(step.rulings)))
+    if not step.limit or run is None:
+        return trace
+    # The last message of a run answers what the run was about: whoever spoke since then begins the next one.
+    later = [p.seq or 0 for p in trace.inbox if (p.seq or 0) > run.read_upto]
+    upto = min(later, default=trace.seq + 1) - 1
+    return replace(trace, seq=upto, inbox=tuple(p for p in trace.inbox if (p.seq or 0) <= upto))
+
+
+def sized(trace: Trace, policy: Policy) -> tuple[Sequence[Message], ContextSize]:
+    """The messages of the next request, and how large it is."""
+    if policy.compression is None or policy.measure is None:
+        return trace.context, ContextSize(len(trace.context))
+    context = policy.compression.context(trace, policy.measure)
+    messages = (*context.messages, *context.inbox)
+    return messages, ContextSize(len(messages), context.tokens, counter=policy.measure.counter)
 
 
 # -- the context -------------------------------------------------------------------------------------------------------
