@@ -129,3 +129,16 @@ async def test_one_of_class_safety_that_is_asked_about_a_call_refuses_it(bench: 
 
     assert set(await tour.verdicts()) == {(point, "Deny")}
     assert tour.change.runs == []
+
+
+async def test_a_run_that_ended_badly_anyway_keeps_its_own_reason(bench: Bench) -> None:
+    look = RecordingTool("look", read_only=True)
+    engine = bench.engine(
+        ScriptedModel(call("look"), "half of it"), [look], interceptors=[Breaks("run_end", "safety")], max_steps=1
+    )
+
+    end = (await request(engine, "hi"))[-1]
+
+    assert isinstance(end, RunEnd)
+    assert (end.status, end.limit) == ("limited", "steps")
+    assert "half of it" in end.answer
