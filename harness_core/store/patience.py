@@ -41,10 +41,11 @@ class Patience:
         finally:
             self._answers.discard(answer)
 
-    def end(self) -> None:
-        """Nobody waits any more."""
-        if self._watch:
+    async def end(self) -> None:
+        """Nobody waits any more, and nothing of this is left running."""
+        if self._watch and not self._watch.done():
             self._watch.cancel()
+            await asyncio.wait({self._watch})
 
     async def _watched(self) -> None:
         while self._answers:

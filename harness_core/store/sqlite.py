@@ -83,7 +83,7 @@ class SQLiteStore(BaseStore):
         except StoreError as error:
             log.warning("Left as it is: %s", error)
         finally:
-            self._patience.end()
+            await self._patience.end()
 
     def _shut(self) -> None:
         if self._heartbeat:
