@@ -22,6 +22,7 @@ from harness_core.react import needs_start, next_step
 from harness_core.session import CallState, Trace
 from harness_core.steps import Child, Close, Delegate, Policy, Rest, Step, Tell, Within
 from harness_core.subagents import Subagents
+from harness_core.tally import added
 
 HANDED_OVER: Final = "task"  # key of the prompt that a sub-agent's journal begins with
 
@@ -115,7 +116,13 @@ class Worker:
         run = session.run
         if run is None:
             return policy
-        return replace(policy, spent=(*run.spent, run.elapsed(self._around.clock.now())), rejected=run.rejected)
+        return replace(
+            policy,
+            spent=(*run.spent, run.elapsed(self._around.clock.now())),
+            rejected=run.rejected,
+            outside=added(run.outside, session.usage),
+            outside_unpriced=added(run.outside_unpriced, session.unpriced),
+        )
 
     async def _hired(self, session_id: str, around: Surroundings) -> Worker:
         if session_id not in self._children:

@@ -74,7 +74,7 @@ class RunStart(Event):
     """A run began, went on after decisions, or was taken over. Digests: of the policy, and of prompt and tools.
 
     Where a sub-agent begins: spent: seconds that the sessions that it works in had been worked on, the outermost first;
-    rejected: what people had rejected there, as in Run.
+    rejected: what people had rejected there, as in Run; outside, outside_unpriced: what they had used until then.
     """
 
     run_id: str = ""
@@ -85,6 +85,8 @@ class RunStart(Event):
     prompt_digest: str = ""
     spent: tuple[float, ...] = ()
     rejected: Mapping[str, str] = field(default_factory=dict)
+    outside: Usage = NO_USAGE
+    outside_unpriced: Usage = NO_USAGE
 
 
 @dataclass(frozen=True, slots=True)
@@ -389,7 +391,7 @@ class Run:
     progress: elapsed seconds when a tool last worked. paused: seconds in which nobody worked on it, since it waited for
     people or its process was gone; paused_at: since when it waits. halted: what has ended it, yet to be done.
     policy: the digest of the one that is known to be in force. direct: what tools brought to the last model message as
-    the answer to it, "" where the model is to answer. spent: of a sub-agent, see RunStart.
+    the answer to it, "" where the model is to answer. spent, outside: of a sub-agent, see RunStart.
     Stored with each compression: a field is never renamed.
     """
 
@@ -426,6 +428,8 @@ class Run:
     policy: str = ""
     direct: str = ""
     spent: tuple[float, ...] = ()
+    outside: Usage = NO_USAGE
+    outside_unpriced: Usage = NO_USAGE
 
     @property
     def read_upto(self) -> int:

@@ -154,6 +154,8 @@ class Performer:
             prompt_digest=policy.prompt_digest,
             spent=policy.spent,
             rejected=policy.rejected,
+            outside=policy.outside,
+            outside_unpriced=policy.outside_unpriced,
         )
         await self._recorder.record((start, *(replace(f, run_id=start.run_id) for f in step.facts)), guarded=True)
 

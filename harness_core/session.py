@@ -206,6 +206,8 @@ class Folder:
                 policy=event.policy_digest,
                 rejected=event.rejected,
                 spent=event.spent,
+                outside=event.outside,
+                outside_unpriced=event.outside_unpriced,
             )
             self._goal, self._status = None, ""
             self._runs += 1

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from harness_core.compression.plan import Plan
-from harness_core.events import Event, HITLDecided, HookRuled, Prompted, ToolCallEnd
+from harness_core.events import NO_USAGE, Event, HITLDecided, HookRuled, Prompted, ToolCallEnd
 from harness_core.hitl import HITLTask
 from harness_core.interceptors.compression import ContextCompressionInterceptor, Measure
 from harness_core.permissions.judge import Gate
 from harness_core.session import Trace
-from harness_core.types import Args, RunStatus, ToolCall
+from harness_core.types import Args, RunStatus, ToolCall, Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Policy:
     model_attempts: of one model request. expiries: per tool; none waits for ever.
     measure: how large requests are; without it, or without compression, no context is compressed.
     delegate: the tool that hands work to sub-agents, or "". children: those at work, by their journals. spent,
-    rejected: with what a sub-agent's run is to begin, see RunStart; then what is on record counts.
+    rejected, outside: with what a sub-agent's run is to begin, see RunStart; then what is on record counts.
     """
 
     gate: Gate = field(default_factory=Gate)
@@ -50,6 +50,8 @@ class Policy:
     children: Mapping[str, Child] = field(default_factory=dict)
     spent: tuple[float, ...] = ()
     rejected: Mapping[str, str] = field(default_factory=dict)
+    outside: Usage = NO_USAGE
+    outside_unpriced: Usage = NO_USAGE
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Final
 from harness_core.events import Run
 from harness_core.interceptors.fields import HARNESS, KNOWN_ONLY, Count, Dollars, Share
 from harness_core.session import Trace
+from harness_core.tally import added
 from harness_core.types import Usage
 from harness_core.verdicts import Inject, RuleClass, Stop
 
@@ -68,7 +69,7 @@ class Budget:
         latest = self._cost(last, last if last.cost is None else Usage())
         for whose, tokens, cost, used, unpriced in (
             ("this run", self.run_tokens, self.run_cost, run.usage, run.unpriced),
-            ("this thread", self.thread_tokens, self.thread_cost, trace.usage, trace.unpriced),
+            ("this thread", self.thread_tokens, self.thread_cost, *_of_thread(trace, run)),
         ):
             if tokens is not None:
                 yield _Account(whose, tokens, f"{tokens:,} tokens", _sum(used), _sum(used) - _sum(last))
@@ -91,6 +92,11 @@ class Budget:
         if costs and not priced and last.cost is None:
             return "what a request costs. Set input_price and output_price of the budget, or a budget in tokens."
         return ""
+
+
+def _of_thread(trace: Trace, run: Run) -> tuple[Usage, Usage]:
+    """What the session used, and for a sub-agent also those that it works in: in all, and of unknown price."""
+    return added(trace.usage, run.outside), added(trace.unpriced, run.outside_unpriced)
 
 
 def _sum(usage: Usage) -> int:

@@ -79,6 +79,8 @@ SUMMED: Any = {
     "policy": "pd",
     "direct": "42",
     "spent": (1.5,),
+    "outside": Usage(4, 5, 6, 0.5),
+    "outside_unpriced": Usage(1, 1, 1, None),
     "halted": Halt("Stopped.", "steps", "before_model"),
 }
 LEDGER = Ledger(
@@ -97,7 +99,7 @@ FULL: list[Event] = [
     PromptAmended("k", None),
     PromptAmended("k", ""),
     PromptHeard(3, "hi"),
-    RunStart("r", 2, True, "U1", "pd", "qd", (1.5, 2.0), {"change {}": "U1"}),
+    RunStart("r", 2, True, "U1", "pd", "qd", (1.5, 2.0), {"change {}": "U1"}, Usage(4, 5, 6, 0.5), Usage(1, 1, 1)),
     ReasonEnd("text", (CALL,), Usage(1, 2, 3, 0.25), "stop", 7, 2, 3, "steps"),
     ModelFailed("rate_limited", 1, 2, "slow down", 3, 1.5, "steps"),
     Inspected("c1", "d", Inspection("p", "diff", ("/a",), ("1.1.1.1",), ("x",), True, "no")),

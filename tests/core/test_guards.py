@@ -374,6 +374,19 @@ def test_a_thread_has_a_budget_of_its_own_over_all_its_runs() -> None:
     assert "this thread" in stop.answer
 
 
+def test_what_the_thread_had_used_before_a_sub_agent_began_counts_against_the_thread_and_not_against_its_run() -> None:
+    start = RunStart("r", outside=Usage(2_000_000, 0, cost=None), outside_unpriced=Usage(2_000_000, 0))
+    trace = history(Prompted("do it"), start, replace(reasoned(LOOK), usage=Usage(100, 0, cost=0.5)))
+    prices = {"input_price": 1.0, "output_price": 1.0}
+
+    assert Budget(run_tokens=1_000).before_model(fold(trace)) is None
+    for budget in (Budget(thread_tokens=2_000_050), Budget(thread_cost=2.5, **prices)):
+        stop = budget.before_model(fold(trace))
+        assert isinstance(stop, Stop)
+        assert "this thread" in stop.answer
+    assert isinstance(Budget(thread_cost=3.0, **prices).before_model(fold(trace)), Inject)
+
+
 # -- look before you change --------------------------------------------------------------------------------------------
 
 EDIT = made("edit", "e", path="a.txt", old="x", new="y")

@@ -26,6 +26,7 @@ from harness_core.events import (
 from harness_core.handle import HITL
 from harness_core.hitl import HITLDecision
 from harness_core.hooks import Observe, Rewrite
+from harness_core.interceptors.budget import Budget
 from harness_core.permissions.rule import PermissionRule
 from harness_core.ports import ModelReply, ModelRequest
 from harness_core.session import Trace
@@ -189,6 +190,22 @@ async def test_what_a_sub_agent_used_counts_for_the_run(bench: Bench) -> None:
 
     assert end.usage == Usage(20, 2, 0, 1.0)
     assert (await engine.trace("s")).usage == Usage(40, 4, 0, 2.0)
+
+
+async def test_a_sub_agent_heeds_the_budget_of_the_thread_that_it_works_in(bench: Bench) -> None:
+    def costs(text: str, *calls: Any) -> ModelReply:
+        return ModelReply(text, tuple(calls), Usage(100, 0, 0, 0.5))
+
+    looks = [costs("", call("look", n=n)) for n in range(9)]
+    model = Cast([costs("", HAND_OVER), costs("done")], worker=looks)
+    guards = [Budget(thread_tokens=400)]
+    engine = bench.engine(model, [*tools().values()], agents=[WORKER], interceptors=guards)
+
+    end = only(await request(engine, "go"), RunEnd)
+
+    assert len(model.of("worker").requests) == 3 + 1  # with what the session used: 400; and a last message
+    assert len(model.main.requests) == 1 + 1
+    assert (end.status, end.limit) == ("limited", "budget")
 
 
 async def test_an_agent_may_want_a_model_of_its_own(bench: Bench) -> None:
