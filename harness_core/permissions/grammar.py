@@ -47,6 +47,7 @@ def _root(source: bytes) -> Any:
         return None
     left = STEPS * len(shown) + 1_000
     pieces = PIECES + len(shown) * 16 // PIECE
+    tree = None
 
     def piece(at: int, _: object) -> bytes:
         """What is there; nothing more for a parser that looks through the same text again and again."""
@@ -57,13 +58,16 @@ def _root(source: bytes) -> Any:
     def tired(*_: object) -> bool:
         nonlocal left
         left -= 1
-        return left < 0
+        return left < 0 or pieces < 0
 
-    tree = _PARSER.parse(piece, progress_callback=tired)
-    if left < 0 or pieces < 0 or tree is None:
-        _PARSER.reset()
+    try:
+        tree = _PARSER.parse(piece, progress_callback=tired)
+    except ValueError:  # py-tree-sitter: it was stopped
         return None
-    return tree.root_node
+    finally:
+        if tree is None or pieces < 0:
+            _PARSER.reset()  # or it would go on with this text when it is handed the next one
+    return tree.root_node if pieces >= 0 else None
 
 
 def forget() -> None:

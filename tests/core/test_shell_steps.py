@@ -102,6 +102,14 @@ def test_a_text_that_the_parser_would_read_again_and_again_counts_as_one_that_ca
     assert check_rules(rules, "bash", {"command": text + "\nrm x"}, WORLD).effect == "deny"
 
 
+def test_a_text_is_read_by_itself_after_one_at_which_the_parser_was_stopped() -> None:
+    for endless in ("foo " + ") :: " * 1_600 + "x" + ")" * 1_600, "{;" * 5_000, "a=(" * 3_000):
+        shell.forget()
+        assert grammar.parse(endless.encode()) is None
+        tree = grammar.parse(b"rm x")
+        assert (tree.end_byte, tree.has_error) == (4, False)
+
+
 def test_a_long_text_of_many_lines_is_parsed() -> None:
     script = "if [ -f a ]; then\n  echo 'x y' >> \"$file\"\n  cat <<E\nhello\nE\nfi\n" * 90
     assert len(script) > 4_000
