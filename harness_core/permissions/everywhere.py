@@ -78,7 +78,7 @@ def commands_in(text: str) -> Found:
 
 class _Search(Inner):
     def all(self, text: str) -> None:
-        self._add(text)
+        self._begin(text)
         while self.texts:
             self._text(self.texts.pop())
             if not self.texts:

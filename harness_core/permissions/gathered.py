@@ -10,6 +10,12 @@ from harness_core.permissions.embedded import embedded
 from harness_core.permissions.verbs import Argv
 
 MOST_CHARACTERS: Final = 50_000  # of texts within texts that are read; beyond, the rest counts as unknown
+# Texts are read again where they may mean several things, each of them at most this often, and these are for free.
+AGAIN: Final = 3
+FREE: Final = 5_000
+FOR_A_TEXT: Final = 20  # characters that are counted for it, however short it is
+FOLLOWED: Final = 1_000  # words of commands that others run, and one more for so many characters of the text:
+FOR_A_WORD: Final = 3
 MOST_INNER: Final = 20  # programs in front of one command, each of which runs the next
 LONGEST_OPTION: Final = 64
 WINDOW: Final = 12  # words of a raw scan that a rule can see from each place
@@ -48,7 +54,9 @@ class Gathered:
         self.texts: list[str] = []
         self.seen: set[str] = set()
         self.done: set[Argv] = set()
-        self.budget = MOST_CHARACTERS
+        self.budget = MOST_CHARACTERS  # characters that may still be read
+        self.follow = FOLLOWED  # words of inner commands that may still be looked at
+        self.scanned: list[str] = []  # texts of which the words were taken as they are
         self.source: str | bytes = b""
         self.strings: list[str] = []  # quoted words, which a shell may be fed with
         self.shell = False  # a shell reads its input
@@ -74,17 +82,31 @@ class Gathered:
             for text in embedded(name, self.strings):
                 self._add(text)
 
+    def _begin(self, text: str) -> None:
+        """Read this text, and what is found in it as far as is fair for its length."""
+        self.budget = min(MOST_CHARACTERS, AGAIN * len(text) + FREE)
+        self.follow = FOLLOWED + len(text) // FOR_A_WORD
+        self._add(text)
+
     def _add(self, text: str) -> None:
-        for variant in (text, text.replace("\\\n", "")):
-            if variant.strip() and variant not in self.seen:
-                self.budget -= len(variant)
-                if self.budget < 0 and self.seen:
-                    self._hides("there are too many commands within commands")
-                    if self.budget > -MOST_CHARACTERS:
-                        self.commands.extend(raw_scan(variant))
-                    return
-                self.seen.add(variant)
-                self.texts.append(variant)
+        if text in self.seen:
+            return
+        for variant in (text, text.replace("\\\n", "")) if "\\\n" in text else (text,):
+            if variant in self.seen or not variant.strip():
+                continue
+            self.budget -= len(variant) + FOR_A_TEXT
+            if self.budget < 0 and self.seen:
+                self._hides("there are too many commands within commands")
+                self._scan(variant)
+                return
+            self.seen.add(variant)
+            self.texts.append(variant)
+
+    def _scan(self, text: str) -> None:
+        """The words of a text that is not read, unless they stand so in one that was scanned already."""
+        if self.budget > -MOST_CHARACTERS and not any(f" {text}" in f" {known}" for known in self.scanned):
+            self.scanned.append(text)
+            self.commands.extend(raw_scan(text))
 
     def _hides(self, why: str) -> None:
         self.opaque = self.opaque or why

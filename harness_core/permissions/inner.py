@@ -56,9 +56,9 @@ class Inner(Shells):
             current = pending.pop()
             if not current or current in seen:
                 continue
-            if len(seen) >= MOST_INNER:  # from here on, every place in it counts as the beginning of a command
-                self._hides("there are too many commands within commands")
-                self.commands.extend(argv[at : at + WINDOW] for at in range(len(argv)))
+            self.follow -= len(current) if seen else 0
+            if len(seen) >= MOST_INNER or self.follow < 0:
+                self._too_deep(argv)
                 return
             seen.add(current)
             self.commands.append(current)
@@ -70,6 +70,14 @@ class Inner(Shells):
             if "/" in first:
                 self.scripts.add(plain_file(first))
             pending.extend(self._inner(first.rpartition("/")[2], current))
+
+    def _too_deep(self, argv: Argv) -> None:
+        """From here on every place in it counts as the beginning of a command, and every text in it as its words."""
+        self._hides("there are too many commands within commands")
+        self.commands.extend(argv[at : at + WINDOW] for at in range(len(argv)))
+        for word in argv:
+            if word and " " in word:
+                self._scan(word)
 
     def _inner(self, name: str, argv: Argv) -> list[Argv]:
         """The commands that this one runs; strings that it evaluates are put aside for reading."""
@@ -96,7 +104,8 @@ class Inner(Shells):
             text = " ".join(word for word in argv[1:] if word)
             self.strings.extend((text, escapes(text)) if "\\" in text else (text,))
         elif name == "capsh":
-            return [("bash", *argv[at + 1 :]) for at, word in enumerate(argv) if word in ("--", "==")][:1]
+            place = next((at for at, word in enumerate(argv) if word in ("--", "==")), 0)
+            return [("bash", *argv[place + 1 :])] if place else []
         elif name.startswith("git-"):
             return [("git", name[4:], *argv[1:])]
         elif name in COMMAND_OPTIONS:
@@ -126,7 +135,7 @@ class Inner(Shells):
             self._fed()
         if name == "command" and len(argv) > 1 and argv[1] and re.fullmatch(r"-p?[vV]+", argv[1]):
             return []  # it only says what the name means
-        inner = [argv[start:] for start in starts(argv)[: MOST_INNER + 1]]
+        inner = [argv[start:] for start in starts(argv, MOST_INNER + 1)]
         for first in (one[0] for one in inner):
             if first and " " in first:
                 self._add(first)

@@ -8,6 +8,7 @@ from typing import Final
 
 from harness_core.permissions.gathered import (
     FED,
+    MOST_INNER,
     plain_file,
 )
 from harness_core.permissions.orders import Orders
@@ -84,7 +85,7 @@ class Shells(Orders):
         if any(w and (w in ("--shell", "--login") or re.fullmatch(r"-[A-Za-z]*[si]", w)) for w in options):
             if not places:
                 self._fed()
-            for place in places:
+            for place in places[: MOST_INNER + 1]:
                 self._add(" ".join(word for word in argv[place:] if word))
 
     def _repeated(self, mark: str, inner: list[Argv]) -> list[Argv]:
@@ -100,7 +101,10 @@ class Shells(Orders):
     def _evaluated(self, name: str, argv: Argv) -> None:
         words = argv[1:]
         if name == "tmux":
-            words = tuple(word for at in running(argv) for word in argv[at + 1 :] if not word or word[0] != "-")
+            places = running(argv)
+            for place in places[1 : MOST_INNER + 1]:
+                self._add(" ".join(word for word in argv[place + 1 :] if word and word[0] != "-"))
+            words = tuple(w for w in argv[places[0] + 1 :] if not w or w[0] != "-") if places else ()
         elif name in ("eval", "trap"):
             words = words[1:] if words[:1] == ("--",) else words
             words = words[:1] if name == "trap" else words

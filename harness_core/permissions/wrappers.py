@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from heapq import heapify, heappop, heappush
+from itertools import islice
 from typing import Final
 
 from harness_core.permissions.text import listed
@@ -120,17 +123,20 @@ def running(argv: Sequence[str | None]) -> list[int]:
     return [at for at in verbs(argv) if argv[at] in known] if known else []
 
 
-def starts(argv: Sequence[str | None]) -> list[int]:
-    """Where the inner command of a wrapper may begin, as places in argv; [] if it is no wrapper."""
+def starts(argv: Sequence[str | None], most: int | None = None) -> list[int]:
+    """Where the inner command of a wrapper may begin, as places in argv, or the first of them; [] if it is none."""
     name = (argv[0] or "").rpartition("/")[2]
     found: set[int] = set()
     if name in _BEFORE:
-        found.update(_behind(name, argv, 1, *_BEFORE[name]))
+        found.update(islice(_behind(name, argv, [1], *_BEFORE[name]), most))
+    alike = defaultdict[tuple[int, str], list[int]](list)  # looked at together: there may be hundreds of verbs
     for at in running(argv):
-        found.update(_behind(name, argv, at + 1, *RUNNERS[name][argv[at] or ""]))
+        alike[RUNNERS[name][argv[at] or ""]].append(at + 1)
+    for how, places in alike.items():
+        found.update(islice(_behind(name, argv, places, *how), most))
     if name == "coproc" and len(argv) > 2:
         found.add(2)
-    return sorted(found)
+    return sorted(found)[:most]
 
 
 def opens_shell(argv: Sequence[str | None]) -> bool:
@@ -144,29 +150,35 @@ def opens_shell(argv: Sequence[str | None]) -> bool:
     return at > 0 and not starts(argv) and not any(word in ("-c", "--command", "--run") for word in argv[at:])
 
 
-def _behind(name: str, argv: Sequence[str | None], first: int, operands: int, valued: str) -> Iterator[int]:
-    """Where the inner command may begin behind options from `first` on and that many operands."""
+def _behind(name: str, argv: Sequence[str | None], first: Iterable[int], operands: int, valued: str) -> Iterator[int]:
+    """Where the inner command may begin behind options from one of `first` on and that many operands, in order."""
     values, assigns = _MOST_VALUES.get(name, 1), name in ("env", "sudo", "doas", "cross-env")
-    pending = {(first, operands)}
+    pending = [(at, operands) for at in first]
+    heapify(pending)
+    done = (0, 0)
     while pending:
-        at, left = min(pending)
-        pending.remove((at, left))
+        state = heappop(pending)
+        if state == done:
+            continue
+        at, left = done = state
         if at >= len(argv):
             return
         word = argv[at]
         if word == "-":  # `env -` is an option, to others it may be an operand
-            pending |= {(at + 1, left), (at + 1, max(left - 1, 0))}
+            heappush(pending, (at + 1, left))
+            heappush(pending, (at + 1, max(left - 1, 0)))
         elif word is not None and word.startswith(("-", "+")):
             if len(word) == 2 and word[1] in valued and name in _GETOPT:
-                pending.add((at + 2, left))
+                heappush(pending, (at + 2, left))
                 continue
-            pending.add((at + 1, left))
+            heappush(pending, (at + 1, left))
             if _may_take_value(word, valued):
-                pending.update((at + 1 + value, left) for value in range(1, values + 1))
+                for value in range(1, values + 1):
+                    heappush(pending, (at + 1 + value, left))
         elif assigns and word is not None and "=" in word:
-            pending.add((at + 1, left))
+            heappush(pending, (at + 1, left))
         elif left:
-            pending.add((at + 1, left - 1))
+            heappush(pending, (at + 1, left - 1))
         else:
             yield at
 

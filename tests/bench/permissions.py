@@ -54,6 +54,13 @@ WORST = {
     "different texts": "; ".join(f"eval 'a{number} x'" for number in range(LENGTH // 16)),
     "texts in texts": "watch " * (LENGTH // 6 - 1) + "x",
     "locks": "flock -c x " * (LENGTH // 11 - 1) + "x",
+    "groups": "sg -c " * (LENGTH // 6 - 1) + "x",
+    "verbs in verbs": "pixi " + "-e run " * (LENGTH // 7 - 1),
+    "panes": "tmux " + "-c new " * (LENGTH // 7 - 1),
+    "ends of options": "capsh " + "-- " * (LENGTH // 3 - 3),
+    "shells of others": "sudo -s " + "--x a " * (LENGTH // 6 - 2),
+    "faults": "( -c x " * (LENGTH // 7),
+    "faults in a row": 'git ) |"a" ' * (LENGTH // 11),
 }
 
 
