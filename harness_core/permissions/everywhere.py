@@ -34,6 +34,8 @@ _MEANS_ITSELF: Final = re.compile(r"[^'\"\\$`*?\[<>{]*")
 # A command of which the grammar makes the words between its blanks: nothing is set in front, and nothing is compared.
 _PLAIN_COMMAND: Final = re.compile(r"(?![^ \t]*=)[A-Za-z0-9_./:@%+,=!^~ \t-]+")
 _COMPARES: Final = re.compile(r"=[=~]")
+_SIGNS: Final = ("==", "=~")  # of `[[ … ]]`, which the grammar takes for no words wherever they stand alone
+_QUOTED: Final = listed("string raw_string ansi_c_string translated_string")  # in which braces mean themselves
 _ONE_PIECE: Final = listed("word number raw_string")
 _UNKNOWN: Final = listed(
     "expansion simple_expansion command_substitution process_substitution arithmetic_expansion brace_expression "
@@ -210,12 +212,19 @@ class _Search(Inner):
     def _words(self, node: Any, kind: str) -> list[str | None]:
         """The words that braces make of one."""
         text = self._plain(node)
-        if "{" not in text:
+        if "{" not in text or kind in _QUOTED:
             return [self._word(node, kind)]
-        words = braced(text)
+        words = self._expanded(text)
         if words is None or len(words) == 1:
             return [self._word(node, kind) if words else None]
         return [None if _EXPANDED.search(word) else loose(word) for word in words]
+
+    def _expanded(self, text: str) -> list[str] | None:
+        """The words that braces make of one, as far as is fair for the length of all; None if that is not known."""
+        self.braces -= len(text)
+        words = braced(text) if self.braces >= 0 else None
+        self.braces -= sum(map(len, words)) if words else 0
+        return words
 
     def _keyword(self, node: Any) -> None:
         self.commands.append(tuple(self._plain(node).split()[:WINDOW]))
@@ -253,15 +262,18 @@ class _Search(Inner):
         argv = self._argv(node)
         if argv:
             self._run((*argv, *further))
+            if any(child.type in _SIGNS for child in node.children):
+                self._run((*self._argv(node, signs=True), *further))
             if values := [self._plain(c).partition("=")[2] for c in node.children if c.type == "variable_assignment"]:
                 self.told.append((argv[0], *map(loose, values)))
 
-    def _argv(self, node: Any) -> list[str | None]:
+    def _argv(self, node: Any, signs: bool = False) -> list[str | None]:
+        """The words of a command. signs: also those that are none to the grammar."""
         argv: list[str | None] = []
         end = -1
         for child in node.children:
             kind = child.type
-            if kind not in _ARGUMENTS and kind != "command_name":
+            if kind not in _ARGUMENTS and kind != "command_name" and not (signs and kind in _SIGNS):
                 continue
             if kind == "number" and self._is_descriptor(child):
                 continue

@@ -55,6 +55,7 @@ class Gathered:
         self.seen: set[str] = set()
         self.done: set[Argv] = set()
         self.budget = MOST_CHARACTERS  # characters that may still be read
+        self.braces = MOST_CHARACTERS  # characters of words in braces, and of what they make, that may still be read
         self.follow = FOLLOWED  # words of inner commands that may still be looked at
         self.scanned: list[str] = []  # texts of which the words were taken as they are
         self.source: str | bytes = b""

@@ -22,6 +22,7 @@ _ANSI: Final = re.compile(
 _ESCAPED: Final = re.compile(r"\\([\"\\$`])")  # in double quotes
 _PARENTHESIS: Final = re.compile(r"[()]")
 MOST_BRACED: Final = 64  # words that braces make of one
+MOST_CHARACTERS: Final = 20_000  # of all of them, and of what they come from
 _BRACES: Final = re.compile(r"\{[^{}]*(?:,|\.\.)[^{}]*\}")
 _NOT_BRACES: Final = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"|\\.|\$\{[^}]*\}", re.S)
 _NAMED: Final = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "v": "\v"}
@@ -51,9 +52,10 @@ def braced(text: str) -> list[str] | None:
     """The words that braces make of one, each still with its quotes; None where that is not plain to see."""
     if "," not in text and ".." not in text:  # so that no braces make words of it
         return [text]
-    found, pending = list[str](), [text]
+    found, pending, left = list[str](), [text], MOST_CHARACTERS
     while pending:
         word = pending.pop()
+        left -= len(word)
         plain = _NOT_BRACES.sub(lambda quoted: "\0" * len(quoted[0]), word)
         group = _BRACES.search(plain)
         if group is None:
@@ -61,7 +63,7 @@ def braced(text: str) -> list[str] | None:
             continue
         if ".." in group[0] and "," not in group[0]:
             return None
-        if len(found) + len(pending) > MOST_BRACED:
+        if len(found) + len(pending) > MOST_BRACED or left < 0:
             return None
         commas = [group.start() + at for at, char in enumerate(group[0]) if char == ","]
         ends = [group.start(), *commas, group.end() - 1]

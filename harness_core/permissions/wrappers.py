@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from itertools import islice
@@ -126,17 +125,19 @@ def running(argv: Sequence[str | None]) -> list[int]:
 def starts(argv: Sequence[str | None], most: int | None = None) -> list[int]:
     """Where the inner command of a wrapper may begin, as places in argv, or the first of them; [] if it is none."""
     name = (argv[0] or "").rpartition("/")[2]
-    found: set[int] = set()
+    found: list[int] = []
     if name in _BEFORE:
-        found.update(islice(_behind(name, argv, [1], *_BEFORE[name]), most))
-    alike = defaultdict[tuple[int, str], list[int]](list)  # looked at together: there may be hundreds of verbs
+        found += islice(_behind(name, argv, [1], *_BEFORE[name]), most)
+        if name == "coproc" and len(argv) > 2:
+            found.append(2)
+    if name not in RUNNERS:
+        return sorted({*found})[:most] if len(found) > 1 else found
+    alike: dict[tuple[int, str], list[int]] = {}  # looked at together: there may be hundreds of verbs
     for at in running(argv):
-        alike[RUNNERS[name][argv[at] or ""]].append(at + 1)
+        alike.setdefault(RUNNERS[name][argv[at] or ""], []).append(at + 1)
     for how, places in alike.items():
-        found.update(islice(_behind(name, argv, places, *how), most))
-    if name == "coproc" and len(argv) > 2:
-        found.add(2)
-    return sorted(found)[:most]
+        found += islice(_behind(name, argv, places, *how), most)
+    return sorted({*found})[:most]
 
 
 def opens_shell(argv: Sequence[str | None]) -> bool:

@@ -59,6 +59,11 @@ WORST = {
     "panes": "tmux " + "-c new " * (LENGTH // 7 - 1),
     "ends of options": "capsh " + "-- " * (LENGTH // 3 - 3),
     "shells of others": "sudo -s " + "--x a " * (LENGTH // 6 - 2),
+    "strings with commas": 'echo "$(echo a,{' * (LENGTH // 18) + "x" + ')"' * (LENGTH // 18),
+    "words with commas": "echo " + 'a,{x"$(a ' * (LENGTH // 11 - 1) + ')"' * (LENGTH // 11 - 1),
+    "braces before a long word": "echo " + "{a,b}" * 6 + "'a'" * (LENGTH // 3 - 12),
+    "words of many braces": "echo " + ("{a,b}" * 6 + "ccccc ") * (LENGTH // 36 - 1),
+    "texts that are trapped": "; ".join(f"trap a{number}" for number in range(LENGTH // 11)),
     "faults": "( -c x " * (LENGTH // 7),
     "faults in a row": 'git ) |"a" ' * (LENGTH // 11),
 }
