@@ -67,7 +67,10 @@ def _event(payload: Mapping[str, Any], event: Mapping[str, Any], us: Identity) -
         case {"type": "agent_session_stopped", "channel": str(channel), "thread_ts": str(ts), "user": str(user)}:
             if not ids.addressable(channel, user, ts):
                 return Ignore("the event is malformed")
-            return Stop(Thread(us.home, channel, ts).session_id, Origin(user, channel, ts, shared_outside=shared))
+            # When it was pressed, in a message's place: what is delivered late, or twice, must stop no later run.
+            at = text_of(event, "event_ts")
+            origin = Origin(user, channel, ts, at if ids.is_ts(at) else "", shared_outside=shared)
+            return Stop(Thread(us.home, channel, ts).session_id, origin)
     return Ignore(f"nothing is done on {text_of(event, 'type')[:40]}")
 
 

@@ -14,9 +14,10 @@ from typing import Final
 
 from bot.facts import Reacted, StatusTold
 from bot.ids import thread_of
+from bot.later import RETRY
 from bot.posts import Posts
-from bot.slack_api import NOWHERE, SlackApi, SlackRefused
-from harness_core.errors import HarnessError
+from bot.slack_api import NOWHERE, SlackApi, SlackRefused, SlackUnreachable
+from harness_core.errors import NewerFormat, StoreError
 from harness_core.events import Event
 from harness_core.ports import Clock
 
@@ -79,25 +80,36 @@ class Moods:
             await self._note(session_id, StatusTold(WORKS))
 
     async def _show(self, session_id: str) -> None:
-        """A mood that passes quickly costs no call."""
+        """A mood that passes quickly costs no call; one that Slack does not take now is shown later."""
         try:
             status, reactions = self._wanted[session_id]
             if any(reactions.values()) or status not in ("", "active"):
                 await self._clock.sleep(CALM)
-            status, reactions = self._wanted[session_id]
-            await self._tell(session_id, status)
-            for ts, mood in reactions.items():
-                await self._react(session_id, ts, mood)
-        except HarnessError as error:
-            log.warning("what becomes of a prompt is not shown: %s", error)
-            return
+            again = False
+            while not await self._shown(session_id, again):
+                again = True
+                await self._clock.sleep(RETRY)
         finally:
             del self._tasks[session_id], self._wanted[session_id]
         self._wake(session_id)
 
-    async def _tell(self, session_id: str, status: str) -> None:
+    async def _shown(self, session_id: str, again: bool) -> bool:
+        """Whether what is wanted now is shown, as far as it can be. again: the last attempt failed."""
+        status, reactions = self._wanted[session_id]
+        try:
+            await self._tell(session_id, status, again)
+            for ts, mood in reactions.items():
+                await self._react(session_id, ts, mood)
+        except (SlackUnreachable, StoreError) as error:
+            log.warning("what becomes of a prompt is shown later: %s", error)
+            return isinstance(error, NewerFormat)  # it would be no other then
+        return True
+
+    async def _tell(self, session_id: str, status: str, again: bool) -> None:
         thread = thread_of(session_id)
-        if thread is None or _told((await self._posts(session_id)).status, status):
+        # After a failure nobody knows whether Slack heard that it works, though it is stored.
+        unsure = again and status == WORKS
+        if thread is None or (_told((await self._posts(session_id)).status, status) and not unsure):
             return
         if status == WORKS:  # stored first: after a crash in between it is known that it has to be taken away
             await self._note(session_id, StatusTold(status))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from pathlib import Path
 
 import pytest
@@ -31,9 +32,15 @@ async def shows(desk: Desk, ts: str, wanted: str) -> None:
     await desk.passing(lambda _: status(desk, ts) == wanted, 1.0)
 
 
-async def pressed(desk: Desk, ts: str) -> None:
-    """Somebody presses Slack's own stop button."""
-    event = {"type": "agent_session_stopped", "channel": CHANNEL, "thread_ts": ts, "user": people.ADA, "event_ts": ts}
+async def pressed(desk: Desk, ts: str, at: str = "") -> None:
+    """Somebody presses Slack's own stop button. at: when, if Slack tells it only now."""
+    event = {
+        "type": "agent_session_stopped",
+        "channel": CHANNEL,
+        "thread_ts": ts,
+        "user": people.ADA,
+        "event_ts": at or f"{time.time():.6f}",
+    }
     desk.slack.world.emit(event, CHANNEL)
 
 
@@ -127,3 +134,49 @@ async def test_where_slack_takes_no_status_any_more_reactions_are_shown_and_it_i
                 await desk.passing(lambda _, ts=ts: desk.reactions(ts) == ["hourglass_flowing_sand"], 1.0)  # type: ignore[misc]
 
     assert caplog.text.count("no stop button") == 1
+
+
+async def test_a_press_of_slacks_button_that_is_told_late_stops_nothing_that_began_after_it(tmp_path: Path) -> None:
+    gate = asyncio.Event()
+    model = ScriptedModel("done", hold=gate)
+    async with declared(tmp_path, model) as desk:
+        ts = await desk.ask("go")
+        await model.asked.reach(1)
+        at = f"{time.time():.6f}"
+        await pressed(desk, ts, at)
+        await desk.answer(ts, "stopped this run")
+        await desk.settled()
+
+        await desk.ask("again", thread=ts)
+        await model.asked.reach(2)
+        await pressed(desk, ts, at)
+        await pressed(desk, ts, at)
+        gate.set()
+
+        await desk.answer(ts, "done")
+
+
+@pytest.mark.parametrize("wanted", ["processing", "suspended", "active"])
+async def test_a_status_that_slack_did_not_take_for_a_while_is_told_again(tmp_path: Path, wanted: str) -> None:
+    gate = asyncio.Event()
+    model = ScriptedModel(call("change", a=1), "done", hold=gate)
+    async with declared(tmp_path, model) as desk:
+
+        def unreachable() -> None:
+            desk.slack.fail(TELL, http_status=404)  # a proxy of somebody's: not a word of Slack's own
+
+        if wanted == "processing":
+            unreachable()
+        ts = await desk.ask("change it")
+        await model.asked.reach(1)
+        await shows(desk, ts, "processing")
+        if wanted == "suspended":
+            unreachable()
+        gate.set()
+        card = await desk.card(ts)
+        await shows(desk, ts, "suspended")
+        if wanted == "active":
+            unreachable()
+        await desk.click(card, "approve")
+        await desk.answer(ts, "done")
+        await shows(desk, ts, "active")
