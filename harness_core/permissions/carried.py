@@ -43,6 +43,8 @@ _GROUPS: Final = listed(
 )
 _PLAIN: Final = re.compile(r"[\w./@%][\w./@%+-]*")
 _BETWEEN: Final = re.compile(r"[\s;|&(){}<>`$!,\[\]]+")
+_QUOTES: Final = re.compile(r"['\"\\]")
+_GLUED: Final = re.compile(r"-[A-Za-z0-9]")
 _WITHIN: Final = re.compile(r"[\s;|&(){}<>`$!,\[\]=:]+")
 
 
@@ -128,10 +130,10 @@ def _begun(words: Sequence[str | None]) -> Iterator[Argv]:
 def _readings(word: str) -> set[tuple[str, ...]]:
     """What a word may be taken apart into, whatever quotes mean to whoever reads it."""
     found: set[tuple[str, ...]] = set()
-    for plain in {re.sub(r"['\"\\]", "", word), re.sub(r"['\"\\]", " ", word)}:
+    for plain in {_QUOTES.sub("", word), _QUOTES.sub(" ", word)} if _QUOTES.search(word) else (word,):
         for between in (_BETWEEN, _WITHIN):
             tokens = tuple(token for token in between.split(plain) if token)
             found.add(tokens)
-            if tokens and re.match(r"-[A-Za-z0-9]", tokens[0]):  # the value is glued to a letter
+            if tokens and _GLUED.match(tokens[0]):  # the value is glued to a letter
                 found.add((tokens[0][2:], *tokens[1:]) if tokens[0][2:] else tokens[1:])
     return found

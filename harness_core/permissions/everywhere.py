@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from harness_core.permissions.gathered import (
+    AGAIN,
     LONGEST_OPTION,
     RUNS_VALUE,
     WINDOW,
@@ -94,6 +95,7 @@ class _Search(Inner):
         if root is None or root.has_error:
             self._hides("the command cannot be parsed")
             self.commands.extend(raw_scan(text))
+            self.budget -= (AGAIN - 1) * len(text)  # the parser takes several times as long for a fault
         if root is None:
             return
         raw_too, leaves = bool(_EVALUATE.search(text)), not root.has_error and ("`" in text or "$" in text)

@@ -20,7 +20,7 @@ from tests.bench.permissions import DENY, MANY, WORST
 from tests.core.test_shell_fuzz import PIECES
 
 WORLD = World("/ws", "/home/dev")
-STEPS = 60  # lines of the gate for each character; the worst text that is known takes 44
+STEPS = 40  # lines of the gate for each character; the worst text that is known takes 35
 BEFORE = 2_000  # lines that the shortest text may take
 
 
@@ -63,6 +63,18 @@ def bounded(command: str, rules: Sequence[PermissionRule] = ()) -> str:
 @pytest.mark.parametrize("rules", [(), DENY, MANY], ids=["no rules", "deny rules", "many rules"])
 def test_the_worst_texts_are_judged_in_steps_that_grow_with_their_length(name: str, rules: Any) -> None:
     bounded(WORST[name], rules)
+
+
+@pytest.mark.parametrize("times", [25, 150, 1_500])
+@pytest.mark.parametrize(
+    "unit",
+    ["watch ", "sg -c ", "npx -c ", "flock -c x ", "bwrap -x ", "pixi -e run ", "tmux -c new ", "env -c ", "sudo -s ",
+     "taskset -c ", "xargs "],
+)  # fmt: skip
+def test_what_is_denied_is_denied_however_deep_it_nests(unit: str, times: int) -> None:
+    for denied in ("rm x", "'rm x'", "'bash -c \"rm x\"'"):
+        command = unit * min(times, 9_900 // len(unit)) + denied
+        assert check_rules(DENY, "bash", {"command": command}, WORLD).effect == "deny"
 
 
 @pytest.mark.parametrize(
