@@ -7,10 +7,11 @@ import logging
 from collections.abc import AsyncIterator, Callable
 from typing import Final
 
+from harness_core.background import ends_us
 from harness_core.calls import normalise, valid_text
 from harness_core.codec import Codec
 from harness_core.compression.strategies import Answer, Summarising
-from harness_core.errors import ModelError
+from harness_core.errors import ModelError, in_words
 from harness_core.events import Event, ModelFailed, ReasonDelta, ReasonEnd
 from harness_core.parts import Surroundings
 from harness_core.ports import ModelReply, ModelRequest, TextDelta
@@ -44,12 +45,14 @@ async def ask(
     except ModelError as error:
         if _can_be_stored(error):
             raise
-        raise ModelError("server", f"{error.kind}: {error}") from error
+        raise ModelError("server", f"{error.kind}: {in_words(error)}") from error
     except TimeoutError as error:
         raise ModelError("timeout", f"no answer within {seconds:.0f} s") from error
-    except Exception as error:  # an adapter's fault is the model's failure, and is put on record as one
+    except BaseException as error:  # an adapter's fault is the model's failure, and is put on record as one
+        if ends_us(error):
+            raise
         log.warning("the model failed", exc_info=error)
-        raise ModelError("server", f"{type(error).__name__}: {error}") from error
+        raise ModelError("server", in_words(error)) from error
     if reply is None:
         raise ModelError("bad_reply", "the stream ended without a message")
     return reply
@@ -58,7 +61,7 @@ async def ask(
 def _can_be_stored(error: ModelError) -> bool:
     """Whether this can be put on record; with a kind that an adapter made up the model would be asked for ever."""
     try:
-        _CODEC.encode(ModelFailed(error.kind, 1, 1, retry_after=error.retry_after))
+        _CODEC.encode(ModelFailed(error.kind, 1, 1, str(error), retry_after=error.retry_after))
     except Exception:
         return False
     return True
@@ -74,7 +77,7 @@ def said(reply: ModelReply, trace: Trace, step: Reason) -> ReasonEnd:
         made = ReasonEnd(text, calls, reply.usage, finish, trace.seq, step.step, step.attempt, step.limit)
         _CODEC.encode(made)
     except Exception as error:
-        raise ModelError("bad_reply", f"the model's message is unusable: {error}") from error
+        raise ModelError("bad_reply", f"the model's message is unusable: {in_words(error)}") from error
     return made
 
 

@@ -19,6 +19,15 @@ class Interrupted(Exception):
     """A stop was requested while something ran."""
 
 
+def ends_us(error: BaseException) -> bool:
+    """Whether this is to end whoever meets it: somebody is at the keyboard, or our own task was cancelled. Any other
+    exit or cancellation is a fault of the work that raised it.
+    """
+    task = asyncio.current_task()
+    cancelled = isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
+    return cancelled or isinstance(error, KeyboardInterrupt)
+
+
 class Background:
     """Tasks that nobody waits for; kept, so that they are not collected while they run, and ended together."""
 

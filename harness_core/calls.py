@@ -27,7 +27,7 @@ def normalise(proposed: Iterable[Proposed], run_id: str, step: int, finish_reaso
 
 def valid_text(text: str) -> str:
     """The text with lone surrogates replaced: no store and no provider takes them."""
-    return text.encode("utf-8", "replace").decode("utf-8")
+    return str.encode(text, "utf-8", "replace").decode("utf-8")  # whatever somebody's own class of text makes of it
 
 
 def _call(call_uuid: str, name: str, arguments: str | Args, provider_id: str, finish_reason: str) -> ToolCall:

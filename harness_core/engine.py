@@ -29,7 +29,7 @@ from harness_core.parts import (
     practice_model,
     tools_by_name,
 )
-from harness_core.permissions.judge import Judgement, judge
+from harness_core.permissions.judge import Judgement, judge, misfit
 from harness_core.permissions.rule import PermissionRule
 from harness_core.policies import Policies
 from harness_core.ports import ChatModel, Clock, SessionStore, TokenCounter, Tool, ToolSpec, Unsubscribe
@@ -330,7 +330,7 @@ class HarnessEngine:
         Raises InvalidArguments for a call that could not work, and KeyError for a tool that is not there.
         """
         session_id, call = _id(session), ToolCall("judged", tool, args)
-        if problem := self._tools[tool].check(args):
+        if problem := misfit(self._tools[tool], args):
             raise InvalidArguments(problem)
         found = await self.inspect(session_id, tool, args)
         gate = (await self.policy(session_id)).gate

@@ -92,3 +92,14 @@ def shown(text: str) -> str:
     """What somebody wrote, for a line of an error: printable, and MOST_SHOWN characters at most."""
     line = "".join(char if char.isprintable() else "�" for char in text)
     return line if len(line) <= MOST_SHOWN else line[: MOST_SHOWN - 1] + "…"
+
+
+def in_words(error: BaseException) -> str:
+    """The class of an error and its message. Somebody else's may fail to say even that, or leave instead."""
+    try:
+        message = str(error)
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
+        message = "it cannot say what is wrong"
+    return f"{type(error).__name__}: {message}".rstrip(": ")

@@ -18,8 +18,7 @@ from harness_core.errors import (
 )
 from harness_core.events import Event, HITLPending, HITLSubmitted, Inspected, RuleChanged
 from harness_core.hitl import Approve, Decision, Expired, HITLDecision, HITLTask, edited, fits
-from harness_core.permissions.judge import judge, refusal, says
-from harness_core.results import UNCHECKED
+from harness_core.permissions.judge import judge, misfit, refusal
 from harness_core.session import CallState, Trace
 from harness_core.types import Args, canonical, digest
 
@@ -202,7 +201,7 @@ async def _checked_edit(session: AgentSession, trace: Trace, state: CallState, a
     tool = gate.tools.get(call.name)
     if tool is None:
         raise InvalidArguments(f"The tool {call.name} is not there any more.")
-    if problem := says(tool.check, args, UNCHECKED):
+    if problem := misfit(tool, args):
         raise InvalidArguments(problem)
     found = await engine.inspect(session, call.name, args)
     if found and found.problem:

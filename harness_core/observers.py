@@ -6,8 +6,9 @@ import asyncio
 import inspect
 import logging
 from collections.abc import Awaitable, Callable, Iterable
+from typing import Final
 
-from harness_core.background import Background
+from harness_core.background import Background, ends_us
 from harness_core.events import Event
 from harness_core.interceptors.hitl import OnApproved
 from harness_core.policies import POLICIES
@@ -15,6 +16,8 @@ from harness_core.ports import SessionStore, Unsubscribe
 from harness_core.types import Args
 
 log = logging.getLogger(__name__)
+
+CALLBACK: Final = 15.0  # seconds that a callback of an *always allow* may take
 
 Observer = Callable[[Event], Awaitable[None]]
 
@@ -42,16 +45,21 @@ async def _observe(queue: asyncio.Queue[Event], observer: Observer) -> None:
         event = await queue.get()
         try:
             await observer(event)
-        except Exception:
+        except BaseException as error:
+            if ends_us(error):
+                raise
             log.exception("an observer failed on %s", type(event).__name__)
 
 
-async def tell_approved(callbacks: Iterable[OnApproved], tool: str, args: Args) -> None:
-    """Tell everybody who asked to be told of an *always allow*, one after the other."""
+async def tell_approved(callbacks: Iterable[OnApproved], tool: str, args: Args, seconds: float = CALLBACK) -> None:
+    """Tell everybody who asked to be told of an *always allow*, one after the other. seconds: what each may take."""
     for callback in callbacks:
         try:
-            done = callback(tool, args)
-            if inspect.isawaitable(done):
-                await done
-        except Exception:
+            async with asyncio.timeout(seconds):  # the run waits for it
+                done = callback(tool, args)
+                if inspect.isawaitable(done):
+                    await done
+        except BaseException as error:
+            if ends_us(error):
+                raise
             log.exception("an on_approved callback failed for %s", tool)

@@ -33,13 +33,12 @@ from harness_core.events import (
     ToolCallStart,
 )
 from harness_core.hooks import run_point
-from harness_core.permissions.judge import Judgement, judge, refusal, says
+from harness_core.permissions.judge import Judgement, judge, misfit, refusal
 from harness_core.react import next_step
 from harness_core.recording import GATE as GATE
 from harness_core.recording import NOTHING, OUTCOMES, RUN, Recording
 from harness_core.recording import Ruling as Ruling
 from harness_core.recording import with_rules_of as with_rules_of
-from harness_core.results import UNCHECKED
 from harness_core.session import CallState, Folder, Trace
 from harness_core.steps import Begin, Close, Compress, End, Hear, Policy, Reason, Step
 from harness_core.tally import telling_nothing
@@ -302,10 +301,10 @@ def _judged(policy: Policy, trace: Trace, state: CallState) -> tuple[str, Judgem
     tool = gate.tools.get(call.name)
     if tool is None:
         return "error", Judgement("deny", call.args, f"There is no tool {call.name}.")
-    if problem := call.problem or says(tool.check, call.args, UNCHECKED):
+    if problem := call.problem or misfit(tool, call.args):
         return "error", Judgement("deny", call.args, problem)
     said = judge(gate, trace, call, state.inspection)
-    if said.args is not call.args and (problem := says(tool.check, said.args, UNCHECKED)):
+    if said.args is not call.args and (problem := misfit(tool, said.args)):
         return "error", replace(said, reason=problem)
     found = state.inspection(said.args)
     if found and found.problem:

@@ -17,7 +17,6 @@ from harness_core.types import Args, Outcome, RunStatus, ToolCall, canonical
 _EDITED: Final = re.compile(
     r"\[(?P<by>[^\n]*?) changed the arguments before approving; it was run with (?P<args>\{[^\n]*\})\]\n"
 )
-UNCHECKED = "The tool failed to check these arguments, so the call was not run."
 
 
 def who(by: str) -> str:

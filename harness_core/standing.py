@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from harness_core import results
 from harness_core.events import HookRuled, Run, ToolCallEnd
 from harness_core.hitl import Approve, HITLTask, edited, fingerprint
-from harness_core.permissions.judge import Judgement, judge, last_look, refusal, says
+from harness_core.permissions.judge import Judgement, judge, last_look, misfit, refusal, says
 from harness_core.session import CallState, Trace
 from harness_core.steps import Cleared, Policy
 from harness_core.types import Args, same
@@ -37,13 +37,13 @@ def standing_of(state: CallState, trace: Trace, run: Run, policy: Policy, now: f
         return Standing(state)
     if tool is None:
         return Standing(state, end=results.no_such_tool(call, policy.gate.tools))
-    if problem := call.problem or says(tool.check, call.args, results.UNCHECKED):
+    if problem := call.problem or misfit(tool, call.args):
         return Standing(state, end=results.unusable(call, problem))
     if asking_is_over(trace):
         verdict = last_look(policy.gate, trace, replace(call, args=state.judged), state.inspection)
     else:
         verdict = judge(policy.gate, trace, call, state.inspection)
-    if problem := says(tool.check, verdict.args, results.UNCHECKED):
+    if problem := misfit(tool, verdict.args):
         return Standing(state, end=results.unusable(call, problem), rulings=verdict.rulings)
     found = state.inspection(verdict.args)
     if tool.inspects and found is None:

@@ -10,11 +10,11 @@ from dataclasses import replace
 from typing import Final, get_args
 
 from harness_core import results
-from harness_core.background import LEAVE, Interrupted, interruptibly
+from harness_core.background import LEAVE, Interrupted, ends_us, interruptibly
 from harness_core.calls import valid_text
 from harness_core.codec import Codec
 from harness_core.delegate import root_of
-from harness_core.errors import ToolFailed
+from harness_core.errors import ToolFailed, in_words
 from harness_core.events import Inspected, ToolCallEnd
 from harness_core.masking import mask
 from harness_core.parts import Surroundings
@@ -44,8 +44,10 @@ async def inspected(around: Surroundings, session_id: str, call: ToolCall, args:
         async with asyncio.timeout(seconds):
             where = context(around, session_id, call.call_uuid, seconds)
             return _storable(await tool.inspect(deepcopy(args), where))
-    except Exception as error:  # what cannot be looked at cannot be judged, so the model is told instead
-        why = "it took too long" if isinstance(error, TimeoutError) else f"{type(error).__name__}: {error}"
+    except BaseException as error:  # what cannot be looked at cannot be judged, so the model is told instead
+        if ends_us(error):
+            raise
+        why = "it took too long" if isinstance(error, TimeoutError) else in_words(error)
         return Inspection(problem=valid_text(f"The call could not be inspected: {mask(why)}"))
 
 
@@ -87,9 +89,11 @@ async def _run(around: Surroundings, session_id: str, cleared: Cleared, until: D
         result = ToolResult(f"The tool took longer than {whose} {seconds:.0f} s and was stopped.", "error")
     except ToolFailed as error:
         result = ToolResult(str(error), "error")
-    except Exception as error:  # a tool's fault is a result that the model can act on
+    except BaseException as error:  # a tool's fault is a result that the model can act on; it ends nobody else
+        if ends_us(error):
+            raise
         log.warning("the tool %s failed", call.name, exc_info=error)
-        result = ToolResult(f"{type(error).__name__}: {error}", "error")
+        result = ToolResult(in_words(error), "error")
     content = cleared.note + readable(valid_text(result.content))
     direct = getattr(tool, "return_direct", False) is True
     return ToolCallEnd(call.call_uuid, content, result.outcome, direct=direct)

@@ -7,6 +7,7 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any, Final
 
 from harness_core.calls import valid_text
+from harness_core.errors import in_words
 from harness_core.events import Prompted, ToolCallEnd
 from harness_core.types import ToolCall, canonical
 from harness_core.verdicts import (
@@ -37,13 +38,15 @@ def usable(said: object, point: Point, of_class: RuleClass, about: tuple[Any, ..
             return None, wrong
         assert isinstance(said, Verdict)
         return _clean(said), ""
-    except Exception as error:  # it cannot even be looked at
-        return None, f"gave what cannot be used ({type(error).__name__}: {error})"
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # it cannot even be looked at
+        return None, f"gave what cannot be used ({in_words(error)})"
 
 
 def _wrong(said: object, point: Point, of_class: RuleClass, about: tuple[Any, ...]) -> str:
     if isinstance(said, BaseException):
-        return f"failed ({type(said).__name__}: {said})"
+        return f"failed ({in_words(said)})"
     if not isinstance(said, (Observe, *ACCEPTS[point])) or not isinstance(said, Verdict):
         return f"ruled {type(said).__name__}, which {point} does not accept"
     for name, value in _values(said).items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Final, Literal, Protocol, TypeVar
 
 from harness_core.calls import valid_text
 from harness_core.events import HookRuled
@@ -19,6 +19,8 @@ from harness_core.session import Trace
 from harness_core.types import Args, Inspection, ToolCall, same
 
 T = TypeVar("T")
+
+UNCHECKED: Final = "The tool failed to check these arguments, so the call was not run."
 
 # Who spoke: the levels in the order in which they do.
 Level = Literal["hook", "deny rule", "ask rule", "allow rule", "strategy", "default"]
@@ -112,6 +114,12 @@ def says(question: Callable[[Args], T], args: Args, otherwise: T) -> T:
         raise
     except BaseException:  # it only decides, so an exit is a fault of its, too
         return otherwise
+
+
+def misfit(tool: Stance, args: Args) -> str:
+    """Why the arguments do not fit the tool, or "". That it fails to say so is no leave to run it."""
+    said: object = says(tool.check, args, UNCHECKED)
+    return valid_text(said if isinstance(said, str) else UNCHECKED)
 
 
 def judge(gate: Gate, trace: Trace, call: ToolCall, seen: Seen) -> Judgement:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from harness_core.errors import in_words
+
 
 class HeadTail:
     """Collects text of any length in bounded memory: the first and the last half of `cap` characters are kept."""
@@ -46,4 +48,4 @@ def short(text: str, cap: int = 60) -> str:
 
 def said(error: BaseException) -> str:
     """An error for a result: its class and its message, bounded."""
-    return f"{type(error).__name__}: {clip(str(error), 2_000)}".rstrip(": ")
+    return clip(in_words(error), 2_000)

@@ -1,0 +1,175 @@
+"""Tools, models and hooks of one's own that raise what nobody should: it is their fault alone, and the run goes on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from harness_core.errors import ModelError
+from harness_core.events import Event, HookRuled, ModelFailed, RunEnd, ToolCallEnd
+from harness_core.hooks import Ask, run_point
+from harness_core.observers import tell_approved
+from harness_core.ports import ModelReply, ModelRequest, TextDelta
+from harness_core.session import Trace
+from harness_core.testing import RecordingTool, ScriptedModel, call
+from harness_core.types import Args, Deadline, Inspection, ToolCall, ToolResult
+from tests.engine.harness import Bench, only, request
+
+
+class Speechless(Exception):
+    """An error that fails to say what it is."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+class Leaving(Exception):
+    """An error that ends the process when it is asked what it is."""
+
+    def __str__(self) -> str:
+        raise SystemExit(3)
+
+
+FAULTS: list[Any] = [
+    Speechless(),
+    Leaving(),
+    SystemExit(3),
+    GeneratorExit(),
+    asyncio.CancelledError(),
+    BaseExceptionGroup("all", [SystemExit(3)]),
+]
+
+
+class Failing(RecordingTool):
+    """A tool that raises this when it runs, or when it looks."""
+
+    def __init__(self, runs: BaseException | None = None, looks: BaseException | None = None) -> None:
+        super().__init__("own", read_only=True, inspect=lambda _: Inspection())
+        self.raises, self.looks = runs, looks
+
+    async def run(self, args: Args, context: Any) -> ToolResult:
+        if self.raises:
+            raise self.raises
+        return await super().run(args, context)
+
+    async def inspect(self, args: Args, context: Any) -> Inspection:
+        if self.looks:
+            raise self.looks
+        return await super().inspect(args, context)
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: type(fault).__name__)
+@pytest.mark.parametrize("moment", ["runs", "looks"])
+async def test_whatever_a_tool_raises_is_an_error_result(bench: Bench, fault: BaseException, moment: str) -> None:
+    tool = Failing(**{moment: fault})
+
+    events = await request(bench.engine(ScriptedModel(call("own"), "done"), [tool]), "do it")
+
+    end = only(events, ToolCallEnd)
+    assert end.outcome == "error"
+    assert type(fault).__name__ in end.content
+    assert only(events, RunEnd).status == "completed"
+
+
+@pytest.mark.parametrize("said", [None, 7, "\ud800", ["no"]])
+async def test_a_tool_that_checks_arguments_and_says_nothing_readable_is_not_run(bench: Bench, said: Any) -> None:
+    tool = RecordingTool("own", read_only=True)
+    tool.check = lambda args: said  # type: ignore[method-assign]
+
+    events = await request(bench.engine(ScriptedModel(call("own"), "done"), [tool]), "do it")
+
+    assert only(events, ToolCallEnd).outcome == "error"
+    assert only(events, RunEnd).status == "completed"
+    assert tool.runs == []
+
+
+async def test_a_result_of_a_text_class_of_its_own_is_text(bench: Bench) -> None:
+    class Odd(str):
+        def encode(self, *how: Any) -> bytes:
+            raise RuntimeError("no bytes")
+
+    tool = RecordingTool("own", read_only=True, result=ToolResult(Odd("seen")))
+
+    events = await request(bench.engine(ScriptedModel(call("own"), "done"), [tool]), "do it")
+
+    assert only(events, ToolCallEnd).content == "seen"
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: type(fault).__name__)
+async def test_whatever_a_model_raises_is_a_failed_request(bench: Bench, fault: BaseException) -> None:
+    class Model:
+        name = "own"
+
+        async def stream(self, request: ModelRequest, deadline: Deadline) -> AsyncIterator[TextDelta | ModelReply]:
+            yield TextDelta("I ")
+            raise fault
+
+    bench.clock.auto = True
+    events = await request(bench.engine(Model(), model_retries=1), "do it")
+
+    (failed,) = [fact for fact in await bench.store.read("s") if isinstance(fact, ModelFailed)]
+    assert failed.kind == "server"
+    assert type(fault).__name__ in failed.message
+    assert only(events, RunEnd).status == "failed"
+
+
+async def test_a_model_error_that_cannot_say_what_it_is_is_a_failed_request(bench: Bench) -> None:
+    class Mute(ModelError):
+        def __str__(self) -> str:
+            raise RuntimeError("no words")
+
+    bench.clock.auto = True
+    events = await request(bench.engine(ScriptedModel(then=Mute("auth")), model_retries=1), "do it")
+
+    assert only(events, RunEnd).status == "failed"
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: type(fault).__name__)
+def test_whatever_a_hook_raises_is_its_failure(fault: BaseException) -> None:
+    class Hook:
+        name = "own"
+
+        def before_tool(self, trace: Trace, call: ToolCall) -> None:
+            raise fault
+
+    ruled = run_point("before_tool", [Hook()], Trace(), ToolCall("c1", "own", {}))
+
+    assert isinstance(ruled.verdict, Ask)
+    (record,) = ruled.rulings
+    assert isinstance(record, HookRuled)
+    assert type(fault).__name__ in record.payload["failed"]
+
+
+async def test_a_callback_of_an_always_allow_that_hangs_or_leaves_holds_up_nobody() -> None:
+    told: list[str] = []
+
+    async def hang(tool: str, args: Args) -> None:
+        await asyncio.Event().wait()
+
+    def leave(tool: str, args: Args) -> None:
+        raise SystemExit(3)
+
+    async def tell(tool: str, args: Args) -> None:
+        told.append(tool)
+
+    await tell_approved([hang, leave, tell], "own", {}, seconds=0.01)
+
+    assert told == ["own"]
+
+
+async def test_an_observer_that_leaves_is_told_of_the_next_fact_all_the_same(bench: Bench) -> None:
+    told: list[str] = []
+
+    async def leave(event: Event) -> None:
+        told.append(type(event).__name__)
+        raise SystemExit(3)
+
+    engine = bench.engine(ScriptedModel("done"))
+    engine.subscribe(leave)
+    await request(engine, "hi")
+    await engine.idle()
+
+    assert told[-1] == "RunEnd"
