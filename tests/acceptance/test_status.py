@@ -151,6 +151,7 @@ async def test_a_press_of_slacks_button_that_is_told_late_stops_nothing_that_beg
         await model.asked.reach(2)
         await pressed(desk, ts, at)
         await pressed(desk, ts, at)
+        await desk.slack.wait_for(lambda s: not s.world.hub.pending)
         gate.set()
 
         await desk.answer(ts, "done")
