@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, Literal
 
 from harness_core.errors import ModelErrorKind
+from harness_core.frozen import freeze, shallow
 from harness_core.hitl import HITLTask, StoredDecision
 from harness_core.permissions.rule import PermissionRule
 from harness_core.types import STRICT, Args, Inspection, Message, Outcome, RunStatus, ToolCall, Usage
@@ -87,6 +88,9 @@ class RunStart(Event):
     rejected: Mapping[str, str] = field(default_factory=dict)
     outside: Usage = NO_USAGE
     outside_unpriced: Usage = NO_USAGE
+
+    def __post_init__(self) -> None:
+        freeze(self, "rejected")
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,6 +218,9 @@ class HITLDecided(Event):
     approved: Args = field(default_factory=dict)
     effective: Args = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        freeze(self, "proposed", "approved", "effective")
+
     @property
     def is_approved(self) -> bool:
         """The call runs."""
@@ -267,6 +274,9 @@ class ToolCallStart(Event):
     call: ToolCall
     args: Args | None = None
     child: str = ""
+
+    def __post_init__(self) -> None:
+        freeze(self, "args")
 
     @property
     def effective(self) -> Args:
@@ -430,6 +440,10 @@ class Run:
     spent: tuple[float, ...] = ()
     outside: Usage = NO_USAGE
     outside_unpriced: Usage = NO_USAGE
+
+    def __post_init__(self) -> None:
+        for name in ("rejected", "calls", "succeeded", "paths", "ruled", "refused"):
+            object.__setattr__(self, name, shallow(getattr(self, name)))
 
     @property
     def read_upto(self) -> int:

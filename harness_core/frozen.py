@@ -51,6 +51,20 @@ class FrozenList(list[Any]):
         return list, (list(self),)
 
 
+def freeze(thing: Any, *names: str) -> None:
+    """Make what stands in these fields of a value, that nobody else has seen yet, something that nobody can change."""
+    for name in names:
+        try:
+            object.__setattr__(thing, name, frozen(getattr(thing, name)))
+        except RecursionError:  # nested too deeply to be stored, so whoever checks it will refuse it
+            continue
+
+
+def shallow(value: Any) -> Any:
+    """A dict as one that cannot be changed, whatever is in it; anything else as it is."""
+    return FrozenDict(value) if type(value) is dict else value
+
+
 def frozen(value: Any) -> Any:
     """The same JSON value, which cannot be changed. What is frozen already is not copied."""
     match value:

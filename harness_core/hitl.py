@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
+from harness_core.frozen import freeze
 from harness_core.types import STRICT, Args, canonical, digest
 
 TaskKind = Literal["approve", "unknown"]
@@ -50,6 +51,9 @@ class HITLTask:
     covers: tuple[str, ...] = ()
     session: str = ""
 
+    def __post_init__(self) -> None:
+        freeze(self, "args")
+
     @property
     def short_id(self) -> str:
         """The six hex digits that people see and type."""
@@ -66,6 +70,9 @@ class Approve:
     replace_args: bool = False
     comment: str | None = None
     action: Literal["approve"] = "approve"
+
+    def __post_init__(self) -> None:
+        freeze(self, "modified_args")
 
 
 @dataclass(frozen=True, slots=True)

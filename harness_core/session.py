@@ -30,6 +30,7 @@ from harness_core.events import (
     ToolCallEnd,
     ToolCallStart,
 )
+from harness_core.frozen import shallow
 from harness_core.inbox import Inbox
 from harness_core.open_batch import OpenBatch
 from harness_core.tally import added as added
@@ -180,7 +181,7 @@ class Folder:
             self._run = replace(self._run, **changes)
             return
         for name, value in changes.items():
-            object.__setattr__(self._run, name, value)
+            object.__setattr__(self._run, name, shallow(value))
 
     # -- the run -------------------------------------------------------------------------------------------------------
 

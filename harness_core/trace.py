@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from harness_core.events import HITLDecided, HITLSubmitted, Inspected, Prompted, Run, ToolCallEnd, ToolCallStart
+from harness_core.frozen import shallow
 from harness_core.hitl import HITLTask
 from harness_core.permissions.rule import PermissionRule
 from harness_core.types import Args, Inspection, Message, RunStatus, ToolCall, Usage, canonical, digest
@@ -48,6 +49,9 @@ class CallState:
     end: ToolCallEnd | None = None
     asked: tuple[Asked, ...] = ()
     rewritten: Args | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "inspections", shallow(self.inspections))
 
     @property
     def judged(self) -> Args:

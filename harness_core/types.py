@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import AfterValidator
 
-from harness_core.frozen import frozen
+from harness_core.frozen import freeze, frozen
 
 Outcome = Literal["ok", "error", "denied", "rejected", "skipped", "expired", "unknown", "not_run"]
 RunStatus = Literal["completed", "pending", "rejected", "limited", "stopped", "failed"]
@@ -78,6 +78,9 @@ class ToolCall:
     problem: str = ""
     provider_id: str = ""
     raw: str = ""
+
+    def __post_init__(self) -> None:
+        freeze(self, "args")
 
     @property
     def effect(self) -> str:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import pytest
 
 from harness_core.errors import ModelError
 from harness_core.events import Event, HookRuled, ModelFailed, RunEnd, ToolCallEnd
+from harness_core.handle import HITL
+from harness_core.hitl import HITLDecision
 from harness_core.hooks import Ask, run_point
 from harness_core.observers import tell_approved
 from harness_core.ports import ModelReply, ModelRequest, TextDelta
@@ -173,3 +177,53 @@ async def test_an_observer_that_leaves_is_told_of_the_next_fact_all_the_same(ben
     await engine.idle()
 
     assert told[-1] == "RunEnd"
+
+
+class Vandal:
+    """A hook that changes in place whatever it is shown, wherever it can. done: what it could change."""
+
+    name = "vandal"
+
+    def __init__(self) -> None:
+        self.done: list[str] = []
+
+    def before_model(self, trace: Trace) -> None:
+        self._spoil(trace, "trace")
+
+    def before_tool(self, trace: Trace, call: ToolCall) -> None:
+        self._spoil(trace, "trace")
+        self._spoil(call, "call")
+
+    def _spoil(self, thing: Any, name: str) -> None:
+        if is_dataclass(thing):
+            for field in fields(thing):
+                self._spoil(getattr(thing, field.name), f"{name}.{field.name}")
+        elif isinstance(thing, dict | list | tuple):
+            for part in thing.values() if isinstance(thing, dict) else thing:
+                self._spoil(part, name)
+            if not isinstance(thing, tuple):
+                with suppress(TypeError):
+                    thing.clear()
+                    self.done.append(name)
+
+
+async def test_a_hook_can_change_nothing_of_what_it_is_shown(bench: Bench) -> None:
+    hook, change = Vandal(), RecordingTool("change")
+    look = RecordingTool("look", read_only=True, inspect=lambda _: Inspection(paths=("/a",)))
+    calls = [call("look"), call("change", n=1), call("change", n=2)]
+
+    async def decided(*decisions: Any) -> None:
+        engine = bench.engine(ScriptedModel(calls, call("change", n=2), "done"), [look, change], interceptors=[hook])
+        session = await engine.session("s")
+        await request(engine, "" if decisions else "hi")
+        for task, decision in zip(await HITL.get_pending_tasks(session), decisions, strict=False):
+            await HITL.submit(session, task, decision, by="U2")
+        if decisions:
+            await request(engine)
+        await bench.drop()
+
+    await decided()
+    await decided(HITLDecision.approve(modified_args={"n": {"of": [3]}}), HITLDecision.reject("no", end=False))
+
+    assert hook.done == []
+    assert change.runs == [{"n": {"of": [3]}}]
