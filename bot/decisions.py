@@ -208,7 +208,7 @@ class Decisions:
         then the card's name, which only our post carries, tells where it stands.
         """
         thread = thread_of(session_id)
-        post = (await self._presenter.posts(session_id)).by_id.get(card_id(ref.fingerprint))
+        post = (await self._presenter.board.posts(session_id)).by_id.get(card_id(ref.fingerprint))
         if post is None or thread is None or origin.channel != thread.channel:
             return False
         if post.ts:

@@ -92,7 +92,7 @@ class Inbox:
             case Amend():
                 await self._amend(heard)
             case Removed():
-                await self._presenter.gone(heard.session_id, heard.ts)
+                await self._presenter.board.gone(heard.session_id, heard.ts)
             case Stop():
                 await self._stop(heard)
             case Why():
@@ -212,7 +212,7 @@ class Inbox:
         return bool(began) and float(began) > float(asked.origin.message_ts)
 
     async def _story(self, session_id: str) -> Story:
-        posts = await self._presenter.posts(session_id)
+        posts = await self._presenter.board.posts(session_id)
         return told(session_id, await self._engine.store.read(session_id, posts.upto))
 
     async def _status(self, asked: Status) -> str:

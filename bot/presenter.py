@@ -1,8 +1,7 @@
 """The one renderer: makes the thread look like the journal, live and after a restart alike.
 
 What is to be shown is computed from the session's facts; what is shown, from the facts of its `show:` journal. `sync`
-posts or updates the difference. A message's intent is stored before it is posted; where nobody knows whether it was
-posted, the thread is searched for it first.
+posts or updates the difference.
 """
 
 from __future__ import annotations
@@ -11,36 +10,31 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Final
 
 from bot import ids
-from bot.blocks import card_message
-from bot.drafts import Draft, drafts, stands
+from bot.board import Board
+from bot.drafts import Draft, drafts
 from bot.edits import edit_form
-from bot.facts import Posted, PostGone, PostIntended, Rendered, show
+from bot.facts import Rendered, show
 from bot.foresight import Foresight
 from bot.ids import Identity, Thread, thread_of
 from bot.later import RETRY, Later
 from bot.moods import Moods
-from bot.posts import Post, Posts, card_id
-from bot.redraws import Redraws, only_counts
+from bot.posts import Posts, card_id
+from bot.redraws import only_counts
 from bot.settings import SettingsBook
 from bot.slack_api import SlackApi, SlackRefused, SlackUnreachable
 from bot.story import Story, Withdrawn, told
 from bot.view import Card, Waiting
-from bot.words import WITHDRAWN, not_shown
 from harness_core.errors import HarnessError, NewerFormat, StoreError
 from harness_core.events import Event
 from harness_core.ports import Clock, SessionStore, ToolSpec
 
 log = logging.getLogger(__name__)
 
-REMEMBERED: Final = 1_000  # sessions whose posts are kept in memory
-GONE: Final = frozenset({"message_not_found", "cant_update_message"})
-
 
 class Presenter:
-    """Renders the sessions of one Slack workspace."""
+    """Renders the sessions of one Slack workspace. board: what it has posted."""
 
     def __init__(
         self,
@@ -58,10 +52,9 @@ class Presenter:
         self._clock, self._us, self._spec = clock, us, spec
         self._dirty: set[str] = set()
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._posts: dict[str, Posts] = {}
-        self._moods = Moods(api, clock, self.posts, self._note, self.wake, takes_status=takes_status)
-        self._redraws = Redraws()
         self._later = Later(clock, self.wake)
+        self.board = Board(store, api, clock, us.bot_id, self._later, self.wake)
+        self._moods = Moods(api, clock, self.board.posts, self.board.note, self.wake, takes_status=takes_status)
         self._forget = store.changed(self._changed)
 
     # -- waking --------------------------------------------------------------------------------------------------------
@@ -80,11 +73,11 @@ class Presenter:
         while True:
             try:
                 for session_id in filter(thread_of, await self._store.sessions("slack:")):
-                    last, posts = await self._store.last_seq(session_id), await self.posts(session_id)
+                    last, posts = await self._store.last_seq(session_id), await self.board.posts(session_id)
                     if last > posts.upto:
                         self.wake(session_id)
                     else:
-                        self._posts.pop(session_id, None)
+                        self.board.forget(session_id)
                 return
             except StoreError:
                 log.exception("what changed meanwhile is looked for again soon")
@@ -137,18 +130,9 @@ class Presenter:
 
     # -- the picture ---------------------------------------------------------------------------------------------------
 
-    async def posts(self, session_id: str) -> Posts:
-        """What was posted for a session, as far as is known."""
-        known = self._posts.get(session_id, Posts())
-        known = known.plus(await self._store.read(show(session_id), known.seq))
-        if len(self._posts) >= REMEMBERED:  # a cache, and cheap to fill again
-            self._posts.clear()
-        self._posts[session_id] = known
-        return known
-
     async def card(self, session_id: str, fingerprint: str) -> Card | None:
         """The card of a task as it should look now."""
-        posts = await self.posts(session_id)
+        posts = await self.board.posts(session_id)
         story = told(session_id, await self._store.read(session_id, posts.upto))
         card = story.cards.get(fingerprint)
         if card is None:  # of a run that has been shown for good
@@ -169,18 +153,18 @@ class Presenter:
         async with self._store.lease(show(session_id)) as lease:
             if lease is None:
                 return False
-            posts = await self.posts(session_id)
+            posts = await self.board.posts(session_id)
             story = told(session_id, await self._store.read(session_id, posts.upto))
             story = await self._completed(session_id, story)
             whole = await self._drawn(session_id, thread, story)
             for post, says in story.says.items():
                 if isinstance(says, Withdrawn):
-                    await self._tell(session_id, thread, post, says)
+                    await self.board.tell(session_id, thread, post, says)
         settled = await self._moods.settled(session_id, story.prompt_ts, story.mood)
         if story.over:
-            self._redraws.forget(session_id)
+            self.board.calm(session_id)
         if story.over and whole and settled and story.seq > posts.upto and session_id not in self._dirty:
-            await self._note(session_id, Rendered(story.seq))
+            await self.board.note(session_id, Rendered(story.seq))
         return True
 
     async def _completed(self, session_id: str, story: Story) -> Story:
@@ -212,12 +196,13 @@ class Presenter:
         """Whether every message stands as it should. One that Slack refuses does not keep the others waiting."""
         whole = True
         self._later.drop(session_id)  # what can wait is asked anew below
-        for draft in self._in_turn(drafts(story), await self.posts(session_id)):
+        for draft in self._in_turn(drafts(story), await self.board.posts(session_id)):
             try:
-                asked = await self._show(session_id, thread, draft)
+                asked = await self.board.put(session_id, thread, draft)
             except SlackRefused as refused:
                 log.error("%s of session %s cannot be shown: %s", draft.post, session_id, refused)
-                await self._tell_refused(session_id, thread, story, draft, refused)
+                whom = draft.card.task.requested_by if draft.card else story.asker
+                await self.board.tell_refused(session_id, thread, whom, draft, refused)
                 whole, asked = False, False
             if asked and session_id in self._dirty:
                 return False  # Slack takes its time: what changed meanwhile must not wait for all the rest
@@ -241,97 +226,7 @@ class Presenter:
 
         return sorted(drafts, key=turn)
 
-    async def _show(self, session_id: str, thread: Thread, draft: Draft) -> bool:
-        """Post or update a message if it differs from what stands. Whether Slack was asked for anything."""
-        post = (await self.posts(session_id)).by_id.get(draft.post)
-        if post is None:
-            if not draft.wanted:
-                return False
-            await self._note(session_id, PostIntended(draft.post, draft.digest), key=f"intent:{draft.post}")
-        elif not post.ts:
-            if post.gone and not draft.waits:
-                return False
-            if ts := await self._found(session_id, thread, draft):
-                post = Post(post.digest, ts)
-                await self._note(session_id, Posted(draft.post, post.digest, ts))
-            elif not draft.wanted:
-                await self._note(session_id, PostGone(draft.post))
-                return True
-        if post is None or not post.ts:
-            ts = await self._api.post(thread.channel, thread.ts, draft.marked, draft.urgency)
-            await self._note(session_id, Posted(draft.post, draft.digest, ts, core=draft.core))
-            return True
-        return post.digest != draft.digest and await self._update(session_id, thread, draft, post)
-
-    async def _update(self, session_id: str, thread: Thread, draft: Draft, post: Post) -> bool:
-        """Draw a message anew, now or later. Whether Slack was asked."""
-        now = self._clock.now()
-        if wait := self._redraws.wait(session_id, draft, post, now):
-            self._later.look(session_id, now + wait)
-            return False
-        self._redraws.drawn(session_id, draft, post, now)
-        revision = post.revision + 1
-        message = card_message(replace(draft.card, revision=revision)) if draft.card else draft.message
-        try:
-            await self._api.update(thread.channel, post.ts, message)
-        except SlackRefused as refused:
-            if refused.code not in GONE:
-                raise
-            log.warning("a message of session %s is gone from the thread: %s", session_id, refused)
-            await self.gone(session_id, post.ts)
-        else:
-            await self._note(session_id, Posted(draft.post, draft.digest, post.ts, revision, draft.core))
-        return True
-
     async def idles(self, session_id: str) -> None:
         """Somebody saw a run that is none. If Slack shows one it is told otherwise."""
         await self._moods.doubt(session_id)
         self.wake(session_id)
-
-    async def gone(self, session_id: str, ts: str) -> None:
-        """A message of a thread was deleted. If it is a card of ours that waits, it is posted anew."""
-        for post, standing in (await self.posts(session_id)).by_id.items():
-            if standing.ts == ts:
-                await self._note(session_id, PostGone(post, ts))
-                self.wake(session_id)
-
-    async def _found(self, session_id: str, thread: Thread, draft: Draft) -> str:
-        """The ts of a message that was intended and perhaps posted; "" if it is not in the thread.
-
-        Where Slack does not let us look it counts as not there: twice is a blemish, never leaves somebody waiting.
-        """
-        try:
-            replies = await self._api.replies(thread.channel, thread.ts)
-        except SlackRefused as refused:
-            log.warning(
-                "the thread of session %s cannot be searched, so %s may be posted twice: %s",
-                session_id,
-                draft.post,
-                refused,
-            )
-            return ""
-        for message in reversed(replies):
-            if stands(draft, message, self._us.bot_id):
-                return str(message.get("ts", ""))
-        return ""
-
-    async def _tell(self, session_id: str, thread: Thread, post: str, says: Withdrawn) -> None:
-        """A private notice leaves no trace in the thread, so it is told at most once."""
-        if post in (await self.posts(session_id)).by_id:
-            return
-        await self._note(session_id, PostIntended(post, ""), key=f"intent:{post}")
-        await self._api.whisper(thread.channel, says.by, WITHDRAWN, thread.ts)
-
-    async def _tell_refused(
-        self, session_id: str, thread: Thread, story: Story, draft: Draft, refused: SlackRefused
-    ) -> None:
-        """Whoever asked hears in private what the thread cannot show, once for each of Slack's reasons."""
-        whom = draft.card.task.requested_by if draft.card else story.asker
-        post = f"refused:{refused.code}"
-        if not whom or post in (await self.posts(session_id)).by_id:
-            return
-        await self._note(session_id, PostIntended(post, ""), key=f"intent:{post}")
-        await self._api.whisper(thread.channel, whom, not_shown(str(refused), waits=draft.waits), thread.ts)
-
-    async def _note(self, session_id: str, fact: Event, *, key: str | None = None) -> None:
-        await self._store.append(show(session_id), replace(fact, at=self._clock.now()), key=key)

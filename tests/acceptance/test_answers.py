@@ -159,7 +159,7 @@ async def test_where_reactions_are_not_allowed_everything_else_works(tmp_path: P
         await desk.card(ts, showing="ran")
         await desk.passing(lambda _: not desk.bot.presenter._tasks and not desk.bot.presenter._moods._tasks, 1.0)
 
-        posts = await desk.bot.presenter.posts(desk.session(ts))
+        posts = await desk.bot.presenter.board.posts(desk.session(ts))
         assert posts.upto == await desk.bot.store.last_seq(desk.session(ts))  # shown for good
 
 

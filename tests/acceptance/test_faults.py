@@ -262,7 +262,7 @@ async def test_a_decided_card_that_was_deleted_stays_deleted(tmp_path: Path) -> 
         await desk.settled()
 
         assert desk.thread(ts) == []
-        posts = await desk.bot.presenter.posts(desk.session(ts))
+        posts = await desk.bot.presenter.board.posts(desk.session(ts))
         assert posts.upto == await desk.bot.store.last_seq(desk.session(ts))  # nothing more is tried
 
 
