@@ -37,7 +37,7 @@ _OPTIONS: Final = listed(
 )
 _READ: Final = (frozenset(PROGRAMS) | frozenset(OWN)) - listed("git sed awk gawk mawk rg sort tar command")
 _AWK_RUNS: Final = re.compile(r"[|@]|system|getline|/inet|^-[fEie]|^--")
-_SED_RUNS: Final = re.compile(r"(?:^|[;{}\n!,~$/|#0-9])\s*[0-9gIpM]*e", re.I)  # `e`, or the flag of that name
+_SED_RUNS: Final = re.compile(r"(?:^|[;{}\n!,~$/|#0-9])[^\S\n]*[0-9gIpM]{0,20}e", re.I)  # `e`, or the flag of that name
 _GROUPS: Final = listed(
     "run run-script network volume image container compose system builder buildx context config secret service"
 )

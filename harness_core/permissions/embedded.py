@@ -16,18 +16,18 @@ _LANGUAGES: Final[Mapping[str, re.Pattern[str]]] = {
     **dict.fromkeys(_EDITORS, re.compile(r"!" + _REST)),
     **dict.fromkeys(listed("awk gawk mawk nawk"), re.compile(rf"\|&?\s*{_STRING}|{_STRING}\s*\|")),
     **dict.fromkeys(listed("sed gsed"), re.compile(r"(?:^|[;{}\n!,~$/\d\s])e\s+(.+)")),
-    **dict.fromkeys(listed("psql mysql mariadb"), re.compile(r"\\!\s*(.+)|(?:^|[;\n])\s*system\s+(.+)", re.I)),
-    **dict.fromkeys(listed("sqlite3 duckdb"), re.compile(r"(?:^|\n)\s*\.(?:shell|system)\s+(.+)")),
+    **dict.fromkeys(listed("psql mysql mariadb"), re.compile(r"\\!\s*(.+)|(?:^|[;\n])[^\S\n]*+system\s+(.+)", re.I)),
+    **dict.fromkeys(listed("sqlite3 duckdb"), re.compile(r"(?:^|\n)[^\S\n]*+\.(?:shell|system)\s+(.+)")),
     **dict.fromkeys(listed("gdb lldb"), re.compile(r"(?:^|\s)(?:shell|!|make)\s+(.+)")),
     **dict.fromkeys(listed("ftp sftp lftp telnet"), re.compile(r"!" + _REST)),
     "expect": re.compile(r"(?:spawn|exec|system)\s+(.+)"),
     "ssh": re.compile(r"(?:Proxy|Local|Remote|KnownHosts)Command[=\s]\s*(.+)", re.I),
-    "make": re.compile(r"\$\(shell\s+([^)]*)|[;\n\t]\s*(.+)"),
+    "make": re.compile(r"\$\(shell\s+([^)]*)|[;\n\t][^\S\n\t]*+(.+)"),
     "socat": re.compile(r"(?:EXEC|SYSTEM|SHELL):([^,]*)", re.I),
 }  # fmt: skip
 # Where awk, its texts aside, runs something else than a text; and where sed runs the line that it holds.
 _AWK_COMPUTES: Final = re.compile(
-    r"""system\s*\((?!\s*""\s*\))|print(?:[^;}\n|]|\|\|)*\|&?(?!\|)(?!\s*""\s*(?:[;}\n)]|\Z))|(?<![|"\s])\s*\|&?\s*getline"""
+    r"""system\s*\((?!\s*""\s*\))|print(?:(?!print)[^;}\n|]|\|\|)*\|&?(?!\|)(?!\s*""\s*(?:[;}\n)]|\Z))|(?<![|"\s])\s*\|&?\s*getline"""
 )
 _SED_COMPUTES: Final = re.compile(
     r"(?:^|[;{}\n!,~$/\d\s])e\s*(?:[;}\n]|\Z)|s(.)(?:(?!\1)[^\\]|\\.)*\1(?:(?!\1)[^\\]|\\.)*\1[\dgiIpmMw]*e", re.S
@@ -80,7 +80,7 @@ def embedded(name: str, words: Sequence[str | None]) -> Iterator[str]:
         return
     for word in words:
         for match in language.finditer(word or ""):
-            yield from (text.strip("'\" ") for text in match.groups() if text)
+            yield from (text.strip("'\" \t") for text in match.groups() if text)
 
 
 def computes(name: str, words: Sequence[str | None]) -> bool:

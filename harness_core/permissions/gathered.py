@@ -26,7 +26,9 @@ RUNS_VALUE: Final = re.compile(
     r"|PROGRAM|BASH_ENV)[A-Z_]*|ENV|PS4"
 )
 FED: Final = re.compile(r"-|/dev/(?:stdin|fd/\d+)|/proc/(?:self|thread-self|\d+)/fd/\d+")  # what a program is fed with
-CALLS: Final = re.compile(r"(?:system|popen|exec\w*|run|call|spawn\w*|shell)\s*\(?\s*\[?\s*(['\"])(.*?)\1", re.S)
+CALLS: Final = re.compile(
+    r"(?:system|popen|exec\w{0,40}|run|call|spawn\w{0,40}|shell)\s*+\(?\s*+\[?\s*+(['\"])(.*?)\1", re.S
+)
 _TIMES: Final = re.compile(r"(?m)^\s*(?:@[a-z]+|(?:[\d*/,A-Za-z-]+[ \t]+){4}[\d*/,A-Za-z-]+)[ \t]+")  # of a crontab
 
 

@@ -64,6 +64,11 @@ WORST = {
     "braces before a long word": "echo " + "{a,b}" * 6 + "'a'" * (LENGTH // 3 - 12),
     "words of many braces": "echo " + ("{a,b}" * 6 + "ccccc ") * (LENGTH // 36 - 1),
     "texts that are trapped": "; ".join(f"trap a{number}" for number in range(LENGTH // 11)),
+    "digits for sed": "sed '" + "i386" * (LENGTH // 4 - 2) + "'",
+    "lines for make": "make '" + "\n" * (LENGTH - 7) + "'",
+    "calls of perl": "perl -e '" + "exec" * (LENGTH // 4 - 3) + "'",
+    "prints of awk": "awk '{" + "print a " * (LENGTH // 8 - 2) + "}'",
+    "a call and blanks": "perl -e 'run" + " " * (LENGTH - 13) + "'",
     "faults": "( -c x " * (LENGTH // 7),
     "faults in a row": 'git ) |"a" ' * (LENGTH // 11),
 }
