@@ -109,15 +109,18 @@ class Moods:
         thread = thread_of(session_id)
         # After a failure nobody knows whether Slack heard that it works, though it is stored.
         unsure = again and status == WORKS
-        if thread is None or (_told((await self._posts(session_id)).status, status) and not unsure):
+        if thread is None or not self._takes_status:  # it may have refused another thread's meanwhile
+            return
+        if _told((await self._posts(session_id)).status, status) and not unsure:
             return
         if status == WORKS:  # stored first: after a crash in between it is known that it has to be taken away
             await self._note(session_id, StatusTold(status))
         try:
             await self._api.set_status(thread.channel, thread.ts, status)
         except SlackRefused as refused:  # it would again
-            log.warning("no status, and so no stop button of Slack's: %s", refused)
-            self._takes_status = refused.code in NOWHERE
+            if self._takes_status:
+                log.warning("no status, and so no stop button of Slack's: %s", refused)
+            self._takes_status &= refused.code in NOWHERE
         if status != WORKS:
             await self._note(session_id, StatusTold(status))
 

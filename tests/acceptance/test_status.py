@@ -128,11 +128,11 @@ async def test_where_slack_takes_no_status_any_more_reactions_are_shown_and_it_i
     with caplog.at_level(logging.WARNING):
         async with declared(tmp_path, model) as desk:
             desk.slack.fail(TELL, error="not_authorized", times=99)
-            for _ in range(2):
-                ts = await desk.ask("change it")
+            asked = [await desk.ask("change it") for _ in range(3)]  # at the same time
+            for ts in asked:
                 await desk.card(ts)
+            for ts in asked:
                 await desk.passing(lambda _, ts=ts: desk.reactions(ts) == ["hourglass_flowing_sand"], 1.0)  # type: ignore[misc]
-
     assert caplog.text.count("no stop button") == 1
 
 
