@@ -18,8 +18,9 @@ from bot.ids import Thread
 from bot.later import Later
 from bot.posts import Post, Posts
 from bot.redraws import Redraws
-from bot.slack_api import SlackApi, SlackRefused
+from bot.slack_api import SlackApi, SlackPutOff, SlackRefused
 from bot.story import Withdrawn
+from bot.turns import Turns
 from bot.words import WITHDRAWN, not_shown
 from harness_core.events import Event
 from harness_core.ports import Clock, SessionStore
@@ -31,7 +32,9 @@ GONE: Final = frozenset({"message_not_found", "cant_update_message"})
 
 
 class Board:
-    """What we have posted, by session. bot_id: ours. later, wake: look at a session again then, or soon."""
+    """What we have posted, by session. bot_id: ours. later, wake: look at a session again then, or soon. has_changed:
+    whether it changed since it was looked at.
+    """
 
     def __init__(
         self,
@@ -41,11 +44,14 @@ class Board:
         bot_id: str,
         later: Later,
         wake: Callable[[str], None],
+        has_changed: Callable[[str], bool],
     ) -> None:
         self._store, self._api, self._clock, self._bot_id = store, api, clock, bot_id
-        self._later, self._wake = later, wake
+        self._later, self._wake, self._has_changed = later, wake, has_changed
         self._posts: dict[str, Posts] = {}
         self._redraws = Redraws()
+        self._turns = Turns(api.turn)
+        self._put_off: dict[str, str] = {}  # by session: the post that was tried, and surely does not stand
 
     async def posts(self, session_id: str) -> Posts:
         """What was posted for a session, as far as is known."""
@@ -69,26 +75,53 @@ class Board:
         await self._store.append(show(session_id), replace(fact, at=self._clock.now()), key=key)
 
     async def put(self, session_id: str, thread: Thread, draft: Draft) -> bool:
-        """Post or update a message if it differs from what stands. Whether Slack was asked for anything."""
+        """Post or update a message if it differs from what stands. Whether Slack was asked for anything, or will be
+        once what changed meanwhile is looked at.
+        """
         post = (await self.posts(session_id)).by_id.get(draft.post)
-        if post is None:
-            if not draft.wanted:
-                return False
-            await self.note(session_id, PostIntended(draft.post, draft.digest), key=f"intent:{draft.post}")
-        elif not post.ts:
-            if post.gone and not draft.waits:
-                return False
-            if ts := await self._found(session_id, thread, draft):
-                post = Post(post.digest, ts)
-                await self.note(session_id, Posted(draft.post, post.digest, ts))
-            elif not draft.wanted:
-                await self.note(session_id, PostGone(draft.post))
-                return True
+        if (post is None and not draft.wanted) or (post is not None and post.gone and not draft.waits):
+            return False
         if post is None or not post.ts:
-            ts = await self._api.post(thread.channel, thread.ts, draft.marked, draft.urgency)
-            await self.note(session_id, Posted(draft.post, draft.digest, ts, core=draft.core))
-            return True
+            return await self._added(session_id, thread, draft, post)
         return post.digest != draft.digest and await self._update(session_id, thread, draft, post)
+
+    async def _added(self, session_id: str, thread: Thread, draft: Draft, post: Post | None) -> bool:
+        """Post a message, unless it stands there."""
+        if draft.wanted and not await self._turn(session_id, thread, draft):
+            return True
+        if post is None:
+            await self.note(session_id, PostIntended(draft.post, draft.digest), key=f"intent:{draft.post}")
+        elif self._put_off.get(session_id) != draft.post and (ts := await self._found(session_id, thread, draft)):
+            post = Post(post.digest, ts)
+            await self.note(session_id, Posted(draft.post, post.digest, ts))
+            return post.digest == draft.digest or await self._update(session_id, thread, draft, post)
+        elif not draft.wanted:
+            await self.note(session_id, PostGone(draft.post))
+            return True
+        while True:
+            self._put_off.pop(session_id, None)
+            try:
+                ts = await self._api.post(thread.channel, thread.ts, draft.marked)
+            except SlackPutOff:
+                self._put_off[session_id] = draft.post
+                if not await self._turn(session_id, thread, draft):
+                    return True
+            else:
+                await self.note(session_id, Posted(draft.post, draft.digest, ts, core=draft.core))
+                return True
+
+    async def _turn(self, session_id: str, thread: Thread, draft: Draft) -> bool:
+        changed = self._has_changed(session_id)
+        return await self._turns.taken(session_id, thread.channel, draft.urgency, changed=changed)
+
+    def changed(self, session_id: str) -> None:
+        """A session changed: what stands is mended before anything that waits for its turn is posted."""
+        self._turns.changed(session_id)
+
+    def left(self, session_id: str) -> None:
+        """Nothing more is put for now."""
+        self._turns.leave(session_id)
+        self._put_off.pop(session_id, None)
 
     async def _update(self, session_id: str, thread: Thread, draft: Draft, post: Post) -> bool:
         """Draw a message anew, now or later. Whether Slack was asked."""

@@ -34,12 +34,12 @@ class Pace:
         self._order = count()
         self._timer: asyncio.TimerHandle | None = None
 
-    async def turn(self, urgency: Urgency) -> None:
-        """Wait for a turn."""
-        future = asyncio.get_running_loop().create_future()
+    def turn(self, urgency: Urgency) -> asyncio.Future[None]:
+        """Ask for a turn: done when it has come. Whoever cancels it has given up."""
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         heapq.heappush(self._waiting, (urgency, next(self._order), future))
         self._let_in()
-        await future
+        return future
 
     def hold(self, seconds: float) -> None:
         """Slack asked for a pause."""

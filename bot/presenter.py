@@ -53,7 +53,7 @@ class Presenter:
         self._dirty: set[str] = set()
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._later = Later(clock, self.wake)
-        self.board = Board(store, api, clock, us.bot_id, self._later, self.wake)
+        self.board = Board(store, api, clock, us.bot_id, self._later, self.wake, self._dirty.__contains__)
         self._moods = Moods(api, clock, self.board.posts, self.board.note, self.wake, takes_status=takes_status)
         self._forget = store.changed(self._changed)
 
@@ -65,6 +65,7 @@ class Presenter:
         if thread is None or thread.home != self._us.home:
             return
         self._dirty.add(session_id)
+        self.board.changed(session_id)
         if session_id not in self._tasks:
             self._tasks[session_id] = asyncio.create_task(self._work(session_id), name=f"show {session_id}")
 
@@ -109,6 +110,7 @@ class Presenter:
                     await self._clock.sleep(RETRY)
                     self._dirty.add(session_id)
         finally:
+            self.board.left(session_id)
             del self._tasks[session_id]
 
     async def _tried(self, session_id: str) -> bool:

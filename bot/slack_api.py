@@ -66,6 +66,10 @@ class SlackUnreachable(HarnessError):
     """Slack did not answer. Whether the call had its effect is not known."""
 
 
+class SlackPutOff(HarnessError):
+    """Slack did nothing, and wants to be asked later: a turn comes when it may be."""
+
+
 class SlackApi:
     """What the bot asks of Slack. Every text is masked here, whatever was done before."""
 
@@ -125,17 +129,23 @@ class SlackApi:
     async def _known(self, method: str, **which: Any) -> Mapping[str, Any]:
         """What Slack says about something; nothing about what it does not know."""
         try:
-            return await self._call(method, **which)
+            return await self._call(method, again=True, **which)
         except SlackRefused as refused:
             log.warning("%s", refused)
             return {}
 
     # -- messages ------------------------------------------------------------------------------------------------------
 
-    async def post(self, channel: str, thread_ts: str, message: Mapping[str, Any], urgency: Urgency) -> str:
-        """Post into a thread. Its ts. Raises SlackUnreachable if nobody knows whether it stands there."""
-        await self._pace(channel).turn(urgency)
-        reply = await self._call("chat.postMessage", channel=channel, thread_ts=thread_ts, **_masked(message))
+    def turn(self, channel: str, urgency: Urgency) -> asyncio.Future[None]:
+        """Ask for a turn to post in a channel: done when it has come."""
+        return self._pace(channel).turn(urgency)
+
+    async def post(self, channel: str, thread_ts: str, message: Mapping[str, Any]) -> str:
+        """Post into a thread, when it is our turn. Its ts. Raises SlackPutOff if there must be another turn for it, and
+        SlackUnreachable if nobody knows whether it stands there.
+        """
+        where: dict[str, Any] = {"channel": channel, "thread_ts": thread_ts}
+        reply = await self._call("chat.postMessage", patient=False, **where, **_masked(message))
         if not isinstance(ts := reply.get("ts"), str) or not ts:
             raise SlackUnreachable("chat.postMessage: an answer that cannot be read")
         return ts
@@ -169,7 +179,7 @@ class SlackApi:
     async def replies(self, channel: str, thread_ts: str) -> Sequence[Mapping[str, Any]]:
         """The messages of a thread, the oldest first, our own with their metadata."""
         found: list[Mapping[str, Any]] = []
-        page: dict[str, str] = {}
+        page: dict[str, Any] = {}
         while True:
             reply = await self._call(
                 "conversations.replies",
@@ -198,7 +208,7 @@ class SlackApi:
 
     async def set_status(self, channel: str, thread_ts: str, status: str) -> None:
         """Say what the agent of a thread is at. Saying so twice is as good as once."""
-        where = {"channel_id": channel, "thread_ts": thread_ts}
+        where: dict[str, Any] = {"channel_id": channel, "thread_ts": thread_ts}
         await self._call("agents.sessions.setStatus", again=True, status=status, **where)
 
     async def open_view(self, trigger_id: str, view: Mapping[str, Any]) -> None:
@@ -207,13 +217,17 @@ class SlackApi:
 
     # -- the call ------------------------------------------------------------------------------------------------------
 
-    async def _call(self, method: str, *, again: bool = False, **arguments: Any) -> Mapping[str, Any]:
+    async def _call(
+        self, method: str, *, again: bool = False, patient: bool = True, **arguments: Any
+    ) -> Mapping[str, Any]:
         """What Slack answers to a call."""
-        data = (await self._respond(method, again=again, **arguments)).data
+        data = (await self._respond(method, again=again, patient=patient, **arguments)).data
         return data if isinstance(data, dict) else {}
 
-    async def _respond(self, method: str, *, again: bool, **arguments: Any) -> AsyncSlackResponse:
-        """Call, wait when Slack says so, and try again what it surely did not do (with `again`, may do twice)."""
+    async def _respond(self, method: str, *, again: bool, patient: bool = True, **arguments: Any) -> AsyncSlackResponse:
+        """Call, wait when Slack says so (if patient), and try again what it surely did not do (with `again`, may do
+        twice).
+        """
         for attempt in range(1, self._tries + 1):
             try:
                 how: dict[str, Any] = (
@@ -221,7 +235,8 @@ class SlackApi:
                 )
                 return await self.client.api_call(method, **how)
             except SlackApiError as error:
-                await self._put_off(method, error, attempt, str(arguments.get("channel", "")), again)
+                channel = str(arguments.get("channel", ""))
+                await self._put_off(method, error, attempt, channel, again=again, patient=patient)
             except (aiohttp.ClientConnectorError, ConnectionRefusedError) as error:  # it never got there
                 if attempt == self._tries:
                     raise SlackUnreachable(f"{method}: {type(error).__name__}") from error
@@ -235,7 +250,9 @@ class SlackApi:
                 await asyncio.sleep(_backoff(attempt))
         raise SlackUnreachable(f"{method}: put off {self._tries} times")
 
-    async def _put_off(self, method: str, error: SlackApiError, attempt: int, channel: str, again: bool) -> None:
+    async def _put_off(
+        self, method: str, error: SlackApiError, attempt: int, channel: str, *, again: bool, patient: bool
+    ) -> None:
         """Wait before another attempt, or raise what stands in the way."""
         response = error.response
         data = response.data if isinstance(response.data, dict) else {}
@@ -245,6 +262,8 @@ class SlackApi:
             log.warning("Slack puts %s off for %.0f s", method, wait)
             if method == "chat.postMessage":
                 self._pace(channel).hold(wait)
+            if not patient:
+                raise SlackPutOff(f"{method}: {wait:.0f} s") from error
             await asyncio.sleep(wait)
         elif status >= 500 or code in ("internal_error", "fatal_error", "service_unavailable", "request_timeout"):
             if not again or attempt == self._tries:

@@ -42,7 +42,8 @@ FLOORS: Final = (
     Floor(
         "bot: what reacts",
         "bot.listeners.* bot.inbox bot.decisions bot.commands bot.rule_commands bot.widening bot.presenter "
-        "bot.board bot.drafts bot.moods bot.redraws bot.later bot.foresight bot.threads bot.web bot.quarrels",
+        "bot.board bot.drafts bot.moods bot.redraws bot.later bot.turns bot.foresight bot.threads bot.web "
+        "bot.quarrels",
     ),
     Floor("bot: people and settings as they are now", "bot.people bot.settings bot.check bot.folders bot.policy"),
     Floor("bot: what talks to Slack, and to the log", "bot.slack_api bot.wire bot.pace bot.chronicle bot.logs"),

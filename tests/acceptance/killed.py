@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from bot.local import api, people
-from bot.pace import Urgency
 from bot.slack_api import SlackRefused
 from harness_core.ports import ToolContext
 from harness_core.testing import RecordingTool, ScriptedModel, call
@@ -82,7 +81,7 @@ async def play(folder: Path, where: str) -> None:
         card = await desk.card(ts)
         if where == "refused":
             with suppress(SlackRefused):
-                await desk.bot.api.post(CHANNEL, ts, {"text": ""}, Urgency.ANSWER)
+                await desk.bot.api.post(CHANNEL, ts, {"text": ""})
         if where == "in the tool":
             await desk.click(card, "approve")
             await asyncio.get_running_loop().create_future()

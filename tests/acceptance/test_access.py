@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from bot.local import people
+from bot.people import PLACE_SECONDS
 from harness_core.events import HITLSubmitted, Prompted
 from harness_core.testing import RecordingTool, ScriptedModel, call
 from tests.acceptance.desk import Desk, buttons, clock_of_today, reading, value_of
@@ -198,11 +199,26 @@ async def test_while_slack_does_not_say_who_it_is_the_message_is_not_acknowledge
         assert len(await desk.facts(ts, Prompted)) == 1
 
 
+@pytest.mark.parametrize("method", ["users.info", "conversations.info"])
+async def test_a_look_up_that_fails_once_is_made_again_and_the_click_counts(tmp_path: Path, method: str) -> None:
+    async with desk_of(tmp_path, clock=clock_of_today()) as desk:
+        ts = await desk.ask("change it")
+        card = await desk.card(ts)
+        desk.clock.advance(PLACE_SECONDS + 1)
+        desk.slack.fail(method, http_status=503)
+
+        await desk.click(card, "approve")
+
+        await desk.answer(ts, "done")
+        assert desk.notices(people.ADA) == []
+
+
 async def test_a_click_while_slack_does_not_say_who_it_is_leaves_the_card_and_says_so(tmp_path: Path) -> None:
     async with desk_of(tmp_path, clock=clock_of_today()) as desk:
         ts = await desk.ask("change it")
         card = await desk.card(ts)
         desk.clock.advance(61.0)
+        desk.bot.api._tries = 2
         desk.slack.fail("users.info", http_status=503, times=100)
 
         await desk.click(card, "approve")

@@ -9,7 +9,6 @@ import pytest
 
 from bot.local import people
 from bot.modals import message
-from bot.pace import Urgency
 from bot.slack_api import SlackRefused
 from harness_core.testing import RecordingTool, ScriptedModel, call
 from tests.acceptance.desk import CHANNEL, Desk
@@ -43,7 +42,7 @@ async def test_a_message_that_slack_refuses_is_noticed(
         assert payloads.wrong == []
 
         with pytest.raises(SlackRefused):
-            await desk.bot.api.post(CHANNEL, ts, sent, Urgency.ANSWER)
+            await desk.bot.api.post(CHANNEL, ts, sent)
 
         [wrong] = payloads.wrong
         assert noticed in wrong
@@ -53,7 +52,7 @@ async def test_a_message_that_slack_refuses_is_noticed(
 async def test_a_text_that_slack_splits_is_noticed(tmp_path: Path, payloads: Payloads) -> None:
     async with Desk(tmp_path, ScriptedModel("done"), []) as desk:
         ts = await desk.ask("hello")
-        await desk.bot.api.post(CHANNEL, ts, {"text": "x" * 4_041}, Urgency.ANSWER)
+        await desk.bot.api.post(CHANNEL, ts, {"text": "x" * 4_041})
 
         assert [line for line in payloads.wrong if "splits a text of 4041" in line] == payloads.wrong != []
         payloads.forget()

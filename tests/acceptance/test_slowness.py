@@ -12,11 +12,12 @@ import aiohttp
 import pytest
 
 from bot.local import people
+from bot.pace import BURST, Urgency
 from bot.people import PLACE_SECONDS
 from bot.slack_api import SlackApi
 from harness_core.events import HITLSubmitted, Prompted
 from harness_core.testing import RecordingTool, ScriptedModel, call
-from tests.acceptance.desk import Desk, clock_of_today, reading
+from tests.acceptance.desk import CHANNEL, Desk, buttons, clock_of_today, reading
 from tests.engine.harness import until
 
 ACK = 0.2  # seconds that the bot takes for long, so that no test has to wait for what Slack takes for long
@@ -157,3 +158,24 @@ async def test_a_connection_that_is_dropped_once_is_opened_once(tmp_path: Path) 
         await desk.answer(ts, "done")
         assert connected(desk) == 2
         assert len(await desk.facts(ts, Prompted)) == 1
+
+
+@pytest.mark.parametrize("busy", ["our own pace", "Slack's word"])
+async def test_a_decision_is_shown_though_the_channel_is_too_busy_for_the_next_card(tmp_path: Path, busy: str) -> None:
+    model = ScriptedModel([call("change", a=1), call("change", a=2)], "done")
+    async with Desk(tmp_path, model, [RecordingTool("change")], clock=clock_of_today()) as desk:
+        for _ in range(BURST - 1):
+            await desk.bot.api.turn(CHANNEL, Urgency.PROGRESS)
+        ts = await desk.ask("change both")
+        card = await desk.card(ts)
+        if busy == "our own pace":
+            desk.bot.api._pace(CHANNEL).hold(600.0)
+        else:
+            desk.slack.fail("chat.postMessage", retry_after=60)
+            await desk.slack.wait_for(lambda s: [c for c in s.calls if c.method == "chat.postMessage" and not c.ok])
+
+        await desk.click(card, "approve")
+
+        assert buttons(await desk.card(ts, showing="Approved by")) == []
+        assert len(desk.cards(ts)) == 1
+        assert desk.calls("conversations.replies") == 0
