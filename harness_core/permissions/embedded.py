@@ -10,11 +10,13 @@ from typing import Final
 from harness_core.permissions.text import listed
 
 _REST: Final = r"\s*(.+)"  # of the line
-_STRING: Final = r'"((?:[^"\\]|\\.)*)"'
+_STRING: Final = r'"((?:[^"\\]|\\.)*+)"'
+_UNCLOSED: Final = r'"(?:[^"\\]|\\.)*+\\?\Z'  # taken at once: no string begins in it
+_STRINGS: Final = re.compile(rf"{_STRING}|{_UNCLOSED}")
 _EDITORS: Final = listed("vim vi nvim view ex gvim vimdiff ed red less more man nano emacs")
 _LANGUAGES: Final[Mapping[str, re.Pattern[str]]] = {
     **dict.fromkeys(_EDITORS, re.compile(r"!" + _REST)),
-    **dict.fromkeys(listed("awk gawk mawk nawk"), re.compile(rf"\|&?\s*{_STRING}|{_STRING}\s*\|")),
+    **dict.fromkeys(listed("awk gawk mawk nawk"), re.compile(rf"\|&?\s*{_STRING}|{_STRING}\s*\||{_UNCLOSED}")),
     **dict.fromkeys(listed("sed gsed"), re.compile(r"(?:^|[;{}\n!,~$/\d\s])e\s+(.+)")),
     **dict.fromkeys(listed("psql mysql mariadb"), re.compile(r"\\!\s*(.+)|(?:^|[;\n])[^\S\n]*+system\s+(.+)", re.I)),
     **dict.fromkeys(listed("sqlite3 duckdb"), re.compile(r"(?:^|\n)[^\S\n]*+\.(?:shell|system)\s+(.+)")),
@@ -83,11 +85,15 @@ def embedded(name: str, words: Sequence[str | None]) -> Iterator[str]:
             yield from (text.strip("'\" \t") for text in match.groups() if text)
 
 
+def _emptied(string: re.Match[str]) -> str:
+    return string[0] if string[1] is None else '""'
+
+
 def computes(name: str, words: Sequence[str | None]) -> bool:
     """Whether one of these words is a program of awk or sed, by the base name, that runs what it reads or makes."""
     code = [word for word in words if word and word[:1] != "-"]
     if name in ("awk", "gawk", "mawk", "nawk"):
-        return any(_AWK_COMPUTES.search(re.sub(_STRING, '""', word)) for word in code)
+        return any(_AWK_COMPUTES.search(_STRINGS.sub(_emptied, word)) for word in code)
     if name not in ("sed", "gsed"):
         return False
     # Without an option that names it, the script is the first word.

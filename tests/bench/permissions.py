@@ -68,6 +68,7 @@ WORST = {
     "lines for make": "make '" + "\n" * (LENGTH - 7) + "'",
     "calls of perl": "perl -e '" + "exec" * (LENGTH // 4 - 3) + "'",
     "prints of awk": "awk '{" + "print a " * (LENGTH // 8 - 2) + "}'",
+    "an open string of awk": "awk '" + '\\"' * (LENGTH // 2 - 4) + "'",
     "a call and blanks": "perl -e 'run" + " " * (LENGTH - 13) + "'",
     "faults": "( -c x " * (LENGTH // 7),
     "faults in a row": 'git ) |"a" ' * (LENGTH // 11),
