@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice, takewhile
 from typing import Any, Final
 
 from harness_core.ending import LIMITS, SECONDS, closing, limit_reached, ruled_by_limits
@@ -32,6 +33,7 @@ from harness_core.events import (
     ToolCallEnd,
     ToolCallStart,
 )
+from harness_core.hitl import Happened
 from harness_core.hooks import run_point
 from harness_core.permissions.judge import Judgement, judge, misfit, refusal
 from harness_core.react import next_step
@@ -49,6 +51,7 @@ from harness_core.verdicts import FAILED, Point
 _NOT_JUDGED_YET: Final = (Inspected, Prompted, PromptAmended, RuleChanged, RunStart)
 # Rulings of these points are stored before what the step came to, so the step was decided before the first of them.
 _OF_STEPS: Final[tuple[Point, ...]] = ("user_prompt", "before_stop", "model_error", "before_model")
+_OF_PROMPTS: Final[tuple[Point, ...]] = ("session_start", "user_prompt")
 _OF_CALLS: Final[tuple[Point, ...]] = ("before_tool", "permission_request")
 # Hooks at these points are not asked again: what they were asked about is not on record.
 _NOT_REPLAYED: Final[tuple[Point, ...]] = ("before_compress", "subagent_start", "subagent_end")
@@ -88,18 +91,25 @@ class _Replay:
         """All of them, those of one fact together."""
         folder = Folder()
         judging = decided = False
+        told = -1  # the last of the rulings that were stored with what they led to, and are none of a step of their own
         for place, fact in enumerate(self.facts):
+            if isinstance(fact, ContextCompressed) or (isinstance(fact, RunStart) and not fact.resumed):
+                told = self._told_with(place)
             if (fact.seq or 0) >= self.since:
                 if judging and not isinstance(fact, _NOT_JUDGED_YET):
                     judging = False
                     yield from self._batch(_at(folder, fact), fact)
-                if not decided and _comes_of_a_step(fact):
+                begins = not isinstance(fact, HookRuled)
+                if not decided and _comes_of_a_step(fact) and (begins or place > told):
                     trace = _at(folder, fact)
                     decided = not trace.batch
-                    yield from self._step(trace, fact, self.recording.outcome(place), self._decided_at(place))
+                    hears = not begins and isinstance(self.facts[last := self._told_with(place)], PromptHeard)
+                    told = last if hears else told
+                    outcome, now = self.recording.outcome(place), self._decided_at(place)
+                    yield from self._step(trace, fact, outcome, now, hears=hears)
                 yield from self._about(folder, fact)
                 judging = judging or (isinstance(fact, ReasonEnd) and bool(fact.calls))
-                decided = decided and not isinstance(fact, OUTCOMES)
+                decided = decided and not isinstance(fact, OUTCOMES) and place != told
             if isinstance(fact, PromptAmended):
                 self.heard -= {f.seq or 0 for f in self.facts if isinstance(f, Prompted) and f.ref == fact.ref}
             if not (isinstance(fact, HookRuled) and fact.point == "run_end"):  # ruled on the run as it was before
@@ -108,6 +118,12 @@ class _Replay:
             yield from self._batch(_at(folder, self.facts[-1]), self.facts[-1])
         yield from self._left_over()
 
+    def _told_with(self, place: int) -> int:
+        """The place of the last ruling that was stored with the fact here: on prompts, or what a compression led to."""
+        here, rest = self.facts[place], islice(self.facts, place + 1, None)
+        belongs = _on_a_step if isinstance(here, ContextCompressed) else _on_a_prompt
+        return place + sum(1 for _ in takewhile(lambda fact: belongs(fact) and fact.at == here.at, rest))
+
     def _decided_at(self, place: int) -> float:
         """When it was decided what came to the fact at this place: what a model answered was asked for before, right
         after the fact before.
@@ -115,8 +131,10 @@ class _Replay:
         slow = isinstance(self.recording.outcome(place), ReasonEnd | ModelFailed | ContextCompressed)
         return self.facts[place - 1 if slow and place else place].at
 
-    def _step(self, trace: Trace, fact: Event, outcome: Event, now: float) -> Iterator[Ruling]:
-        """What the policy would have had the run do where the recording begins it, asks the model, or ends it."""
+    def _step(self, trace: Trace, fact: Event, outcome: Event, now: float, *, hears: bool = False) -> Iterator[Ruling]:
+        """What the policy would have had the run do where the recording begins it, asks the model, or ends it. hears:
+        there it only notes what hooks ruled on prompts, and the next step is another.
+        """
         if trace.batch:  # it goes on with its calls, unless its time is over; people and the clock are no policy
             limit = limit_reached(trace.run, self.policy, fact.at) if trace.run and not trace.pending else None
             if limit and trace.run and limit.limit == SECONDS and isinstance(fact, HookRuled):
@@ -132,6 +150,8 @@ class _Replay:
             if any(ruling.verdict == "Stop" for ruling in told):
                 self.later |= {prompt.seq or 0 for prompt in trace.inbox}
             yield from self._compared(trace, fact, told, run_id=fact.run_id)
+        if hears and not _blocks(step):
+            return
         if isinstance(step, Hear):
             step = self._next(self._told(trace), now, outcome)
         if isinstance(step, Reason | Compress | Close | End):
@@ -171,7 +191,7 @@ class _Replay:
                 yield from self._started(_at(folder, fact), fact, call.given(fact.effective))
             case ToolCallEnd(call_uuid=uuid, outcome="ok" | "error"):
                 trace = _at(folder, fact)
-                if (state := trace.of(uuid)) and state.started:
+                if (state := trace.of(uuid)) and state.started and _ran(state):
                     call = state.call.given(state.started.effective)
                     yield from self._hooks("after_tool", trace, fact, call, fact)
 
@@ -253,6 +273,25 @@ def _comes_of_a_step(fact: Event) -> bool:
     if isinstance(fact, RunStart):
         return not fact.resumed
     return isinstance(fact, OUTCOMES) or (isinstance(fact, HookRuled) and fact.point in _OF_STEPS)
+
+
+def _ran(state: CallState) -> bool:
+    """Whether a tool brought the result of this started call: no sub-agent, and nobody who knew what came of it."""
+    said = state.submitted.decision if state.submitted else None
+    return not state.child and not isinstance(said, Happened)
+
+
+def _on_a_prompt(fact: Event) -> bool:
+    return isinstance(fact, PromptHeard) or (isinstance(fact, HookRuled) and fact.point in _OF_PROMPTS)
+
+
+def _on_a_step(fact: Event) -> bool:
+    return isinstance(fact, HookRuled) and fact.point not in _OF_PROMPTS
+
+
+def _blocks(step: Step) -> bool:
+    """Whether this is the end that a hook wants which blocks a prompt."""
+    return isinstance(step, End) and any("prompt" in ruling.payload for ruling in step.rulings)
 
 
 def _on_record(step: Reason | Compress | Close | End, outcome: Event) -> list[HookRuled]:

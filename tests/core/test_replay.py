@@ -4,6 +4,7 @@ only may be so.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -22,11 +23,12 @@ from harness_core.events import (
     ToolCallEnd,
     ToolCallStart,
 )
-from harness_core.hitl import Approve, Decision, HITLTask, Reject
-from harness_core.hooks import Deny, Inject, Observe, in_order
+from harness_core.hitl import Approve, Decision, Happened, HITLTask, Reject
+from harness_core.hooks import Deny, Inject, Observe, Rewrite, in_order
 from harness_core.permissions.judge import Gate
 from harness_core.permissions.rule import PermissionRule
 from harness_core.replay import Ruling, replay, verdicts
+from harness_core.session import Trace
 from harness_core.steps import Policy
 from harness_core.testing import RecordingTool, history, tool_call
 from harness_core.types import Inspection, ToolCall, canonical, digest
@@ -230,3 +232,24 @@ def test_only_what_comes_from_a_fact_on_is_asked_about_but_all_before_counts() -
 
 def test_an_empty_session_has_nothing_to_say() -> None:
     assert replay((), policy()) == ()
+
+
+def test_no_hook_is_asked_about_a_result_that_no_tool_brought() -> None:
+    class Tidy:
+        name = "tidy"
+
+        def after_tool(self, trace: Trace, call: ToolCall, result: ToolCallEnd) -> Rewrite:
+            return Rewrite("tidied")
+
+    known, handed = asked(LOOK, Happened("it did")), ToolCallStart(CHANGE, child="s/c2")
+    brought = HookRuled("after_tool", "tidy", "drift", "Rewrite", "", 3, "c1", {"original": ""})
+    again = ToolCall("c3", "look", {})
+    facts = history(*BEGIN, ReasonEnd("", (LOOK,)), ToolCallStart(LOOK), *known, ToolCallEnd("c1", "It had happened."),
+                    ReasonEnd("", (CHANGE,), step=2), handed, ToolCallEnd("c2", "the agent's answer"),
+                    ReasonEnd("", (again,), step=3), *ran(again), replace(brought, call_uuid="c3"), *DONE)  # fmt: skip
+
+    said = replay(facts, policy(hooks=(Tidy(),)))
+
+    assert [(r.call and r.call.call_uuid, r.verdict, r.recorded) for r in said if r.point == "after_tool"] == [
+        (None, "Rewrite", "Rewrite")
+    ]
