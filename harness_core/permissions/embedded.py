@@ -85,6 +85,11 @@ def embedded(name: str, words: Sequence[str | None]) -> Iterator[str]:
             yield from (text.strip("'\" \t") for text in match.groups() if text)
 
 
+LONGEST_SCRIPT: Final = (
+    1_000  # of sed, that is looked through, which takes the square of it; longer ones may run anything
+)
+
+
 def _emptied(string: re.Match[str]) -> str:
     return string[0] if string[1] is None else '""'
 
@@ -98,4 +103,5 @@ def computes(name: str, words: Sequence[str | None]) -> bool:
         return False
     # Without an option that names it, the script is the first word.
     named = any(word and re.match(r"-[a-zA-Z]*[ef]|--(?:expression|file)", word) for word in words)
-    return any(_SED_COMPUTES.search(word) for word in (filter(None, words) if named else code[:1]))
+    scripts = filter(None, words) if named else code[:1]
+    return any(len(script) > LONGEST_SCRIPT or _SED_COMPUTES.search(script) for script in scripts)

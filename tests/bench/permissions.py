@@ -69,6 +69,9 @@ WORST = {
     "calls of perl": "perl -e '" + "exec" * (LENGTH // 4 - 3) + "'",
     "prints of awk": "awk '{" + "print a " * (LENGTH // 8 - 2) + "}'",
     "an open string of awk": "awk '" + '\\"' * (LENGTH // 2 - 4) + "'",
+    "delimiters of sed": "sed '"
+    + "".join(f"s{chr(33 + at % 90)}" for at in range(LENGTH // 2 - 4)).replace("'", "")
+    + "'",
     "a call and blanks": "perl -e 'run" + " " * (LENGTH - 13) + "'",
     "faults": "( -c x " * (LENGTH // 7),
     "faults in a row": 'git ) |"a" ' * (LENGTH // 11),
