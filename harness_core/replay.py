@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import islice, takewhile
+from itertools import dropwhile, islice, takewhile
 from typing import Any, Final
 
 from harness_core.ending import LIMITS, SECONDS, closing, limit_reached, ruled_by_limits
@@ -83,6 +83,8 @@ class _Replay:
         self.recording = Recording(facts)
         self.denied: set[str] = set()  # calls that this policy would never let run
         self.heard: set[int] = set()  # prompts that hooks were asked about
+        self.ruled = -1  # the place of the last ruling that was stored with what it led to, and is no step of its own
+        self.before: Trace | None = None  # as it was before rulings that stand before the result that they are about
         self.later: set[int] = set()  # those about which they are not asked before the next run, one being blocked
 
     # -- fact by fact --------------------------------------------------------------------------------------------------
@@ -91,25 +93,27 @@ class _Replay:
         """All of them, those of one fact together."""
         folder = Folder()
         judging = decided = False
-        told = -1  # the last of the rulings that were stored with what they led to, and are none of a step of their own
         for place, fact in enumerate(self.facts):
             if isinstance(fact, ContextCompressed) or (isinstance(fact, RunStart) and not fact.resumed):
-                told = self._told_with(place)
+                self.ruled = self._ruled_with(place)
             if (fact.seq or 0) >= self.since:
-                if judging and not isinstance(fact, _NOT_JUDGED_YET):
+                if judging and not _not_judged_yet(fact):
                     judging = False
                     yield from self._batch(_at(folder, fact), fact)
                 begins = not isinstance(fact, HookRuled)
-                if not decided and _comes_of_a_step(fact) and (begins or place > told):
+                if not decided and _comes_of_a_step(fact) and (begins or place > self.ruled):
                     trace = _at(folder, fact)
                     decided = not trace.batch
-                    hears = not begins and isinstance(self.facts[last := self._told_with(place)], PromptHeard)
-                    told = last if hears else told
+                    hears = not begins and isinstance(self.facts[last := self._ruled_with(place)], PromptHeard)
+                    self.ruled = last if hears else self.ruled
                     outcome, now = self.recording.outcome(place), self._decided_at(place)
                     yield from self._step(trace, fact, outcome, now, hears=hears)
-                yield from self._about(folder, fact)
+                if _on_an_agent(fact):
+                    self.before = self.before or _at(folder, fact)
+                yield from self._about(folder, fact, place)
+                self.before = self.before if _on_an_agent(fact) else None
                 judging = judging or (isinstance(fact, ReasonEnd) and bool(fact.calls))
-                decided = decided and not isinstance(fact, OUTCOMES) and place != told
+                decided = decided and not isinstance(fact, OUTCOMES) and place != self.ruled
             if isinstance(fact, PromptAmended):
                 self.heard -= {f.seq or 0 for f in self.facts if isinstance(f, Prompted) and f.ref == fact.ref}
             if not (isinstance(fact, HookRuled) and fact.point == "run_end"):  # ruled on the run as it was before
@@ -118,7 +122,7 @@ class _Replay:
             yield from self._batch(_at(folder, self.facts[-1]), self.facts[-1])
         yield from self._left_over()
 
-    def _told_with(self, place: int) -> int:
+    def _ruled_with(self, place: int) -> int:
         """The place of the last ruling that was stored with the fact here: on prompts, or what a compression led to."""
         here, rest = self.facts[place], islice(self.facts, place + 1, None)
         belongs = _on_a_step if isinstance(here, ContextCompressed) else _on_a_prompt
@@ -144,6 +148,8 @@ class _Replay:
             self.later.clear()
         trace = self._told(trace)
         step = self._next(trace, now, outcome)
+        if isinstance(step, Begin) and not step.facts:
+            self.ruled = -1  # what was ruled right after it was ruled on its own, of a run that went on
         if isinstance(step, Begin | Hear):
             told = [f for f in step.facts if isinstance(f, HookRuled)]
             self.heard |= {f.prompt for f in step.facts if isinstance(f, PromptHeard)}
@@ -178,7 +184,7 @@ class _Replay:
             trace = replace(trace, run=shortened)
         return next_step(trace, policy, now)
 
-    def _about(self, folder: Folder, fact: Event) -> Iterator[Ruling]:
+    def _about(self, folder: Folder, fact: Event, place: int) -> Iterator[Ruling]:
         """What is asked about the fact itself, before it is stored."""
         match fact:
             case ReasonEnd():
@@ -191,9 +197,20 @@ class _Replay:
                 yield from self._started(_at(folder, fact), fact, call.given(fact.effective))
             case ToolCallEnd(call_uuid=uuid, outcome="ok" | "error"):
                 trace = _at(folder, fact)
-                if (state := trace.of(uuid)) and state.started and _ran(state):
-                    call = state.call.given(state.started.effective)
+                if (state := trace.of(uuid)) and state.started and self._brought(state, trace, place):
+                    call, trace = state.call.given(state.started.effective), self.before or trace
                     yield from self._hooks("after_tool", trace, fact, call, fact)
+
+    def _brought(self, state: CallState, trace: Trace, place: int) -> bool:
+        """Whether a tool, or an agent that came to its end, brought the result here of a call that was started: no
+        person who knew it, and no end of the whole run.
+        """
+        if state.submitted and isinstance(state.submitted.decision, Happened):
+            return False
+        rest = dropwhile(lambda fact: isinstance(fact, ToolCallEnd | HookRuled), islice(self.facts, place, None))
+        ended = isinstance(following := next(rest, None), RunEnd) and following.at == self.facts[place].at
+        over = ended or (trace.run is not None and bool(trace.run.stop or trace.run.halted))
+        return not (state.child and over)
 
     # -- calls ---------------------------------------------------------------------------------------------------------
 
@@ -275,14 +292,18 @@ def _comes_of_a_step(fact: Event) -> bool:
     return isinstance(fact, OUTCOMES) or (isinstance(fact, HookRuled) and fact.point in _OF_STEPS)
 
 
-def _ran(state: CallState) -> bool:
-    """Whether a tool brought the result of this started call: no sub-agent, and nobody who knew what came of it."""
-    said = state.submitted.decision if state.submitted else None
-    return not state.child and not isinstance(said, Happened)
-
-
 def _on_a_prompt(fact: Event) -> bool:
     return isinstance(fact, PromptHeard) or (isinstance(fact, HookRuled) and fact.point in _OF_PROMPTS)
+
+
+def _not_judged_yet(fact: Event) -> bool:
+    on_the_message = isinstance(fact, HookRuled) and fact.point == "after_model"
+    return on_the_message or isinstance(fact, _NOT_JUDGED_YET)
+
+
+def _on_an_agent(fact: Event) -> bool:
+    """Whether it may be a ruling on what an agent brought, which is stored before that."""
+    return isinstance(fact, HookRuled) and fact.point in ("after_tool", "subagent_end")
 
 
 def _on_a_step(fact: Event) -> bool:

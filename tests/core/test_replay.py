@@ -4,7 +4,6 @@ only may be so.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -20,6 +19,7 @@ from harness_core.events import (
     ReasonEnd,
     RunEnd,
     RunStart,
+    StopRequested,
     ToolCallEnd,
     ToolCallStart,
 )
@@ -234,22 +234,20 @@ def test_an_empty_session_has_nothing_to_say() -> None:
     assert replay((), policy()) == ()
 
 
-def test_no_hook_is_asked_about_a_result_that_no_tool_brought() -> None:
+def test_hooks_are_asked_about_results_that_tools_and_agents_brought_and_about_no_others() -> None:
     class Tidy:
         name = "tidy"
 
         def after_tool(self, trace: Trace, call: ToolCall, result: ToolCallEnd) -> Rewrite:
             return Rewrite("tidied")
 
-    known, handed = asked(LOOK, Happened("it did")), ToolCallStart(CHANGE, child="s/c2")
-    brought = HookRuled("after_tool", "tidy", "drift", "Rewrite", "", 3, "c1", {"original": ""})
-    again = ToolCall("c3", "look", {})
+    known, again = asked(LOOK, Happened("it did")), ToolCall("c3", "change", {})
     facts = history(*BEGIN, ReasonEnd("", (LOOK,)), ToolCallStart(LOOK), *known, ToolCallEnd("c1", "It had happened."),
-                    ReasonEnd("", (CHANGE,), step=2), handed, ToolCallEnd("c2", "the agent's answer"),
-                    ReasonEnd("", (again,), step=3), *ran(again), replace(brought, call_uuid="c3"), *DONE)  # fmt: skip
+                    ReasonEnd("", (CHANGE,), step=2), ToolCallStart(CHANGE, child="s/c2"), ToolCallEnd("c2", "found"),
+                    ReasonEnd("", (again,), step=3), ToolCallStart(again, child="s/c3"), StopRequested("r1"),
+                    ToolCallEnd("c3", "It did not finish.", "error"), RunEnd("stopped"))  # fmt: skip
 
     said = replay(facts, policy(hooks=(Tidy(),)))
 
-    assert [(r.call and r.call.call_uuid, r.verdict, r.recorded) for r in said if r.point == "after_tool"] == [
-        (None, "Rewrite", "Rewrite")
-    ]
+    (brought,) = [fact for fact in facts if isinstance(fact, ToolCallEnd) and fact.call_uuid == "c2"]
+    assert [r.seq for r in said if r.point == "after_tool"] == [brought.seq]

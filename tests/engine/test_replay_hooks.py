@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
-import tempfile
 from collections.abc import Sequence
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from harness_core.errors import ModelError
-from harness_core.hooks import Compress, Inject, Observe, Rewrite, Stop
+from harness_core.hooks import Compress, Deny, Inject, Observe, Rewrite, Stop
 from harness_core.interceptors.compression import ContextCompressionInterceptor
 from harness_core.replay import Ruling, replay
 from harness_core.session import Trace
 from harness_core.testing import RecordingTool, ScriptedModel, call
-from tests.engine.anyone import do_anything
 from tests.engine.harness import Bench, request
-from tests.engine.test_any_hooks import Chance
-from tests.engine.test_replay_any import Ticking, _policy, _whole
-from tests.engine.test_subagent_any import AGENTS, CHANGES, HIRES, scripts, tools
-from tests.engine.test_subagents import Cast
+from tests.engine.test_replay_any import Ticking
 
 
 class Rules:
@@ -81,40 +71,14 @@ async def test_what_hooks_ruled_on_a_compression_is_no_step_of_its_own(bench: Be
     assert await replayed(bench, model, Tidy(after_compress=Observe("seen")), look, **options) == []
 
 
-class Steady(Chance):
-    """Rules by chance, but not by the number of the fact: what is yet to be stored has none."""
+async def test_a_hook_on_calls_is_asked_after_what_hooks_told_about_the_message_that_made_them(bench: Bench) -> None:
+    class Strict(Rules):
+        def before_tool(self, trace: Trace, call: Any) -> Deny | None:
+            return None if trace.notes else Deny("Say why first.")
 
-    def _rules(self, point: Any, trace: Trace, about: tuple[Any, ...]) -> Any:
-        run = trace.run
-        counted = run.steps * 31 + len(run.failures) * 7 + len(run.recent) if run else 5
-        ended = sum(state.end is not None for state in trace.batch)
-        return super()._rules(point, replace(trace, seq=len(trace.context) * 1009 + counted * 5 + ended), about)
+    look = RecordingTool("look", read_only=True)
 
-
-HOOKS = st.builds(Steady, st.integers(0, 10_000), st.sampled_from(["safety", "termination", "drift"]))
-
-
-@settings(max_examples=40, deadline=None)
-@given(st.data())
-def test_whatever_hooks_rule_no_session_parts_from_its_recording(data: st.DataObject) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        asyncio.run(_any_session(data, Path(folder)))
-
-
-async def _any_session(data: st.DataObject, folder: Path) -> None:
-    bench = Bench(folder, clock=Ticking(auto=True))
-    said = {"boss": data.draw(scripts([*HIRES, *CHANGES])), "worker": data.draw(scripts(CHANGES))}
-    model = Cast(data.draw(scripts([*HIRES, *CHANGES])), **said)
-    options: dict[str, Any] = {
-        "max_steps": 4,
-        "agents": AGENTS,
-        "interceptors": data.draw(st.lists(HOOKS, min_size=1, max_size=2)),
-        "compression_interceptor": ContextCompressionInterceptor(10),
-    }
-    engine = await do_anything(data, bench, lambda: bench.engine(model, tools(), **options), 8)
-    journals = {name: await bench.store.read(name) for name in await bench.store.sessions("s")}
-    await bench.drop()
-
-    for name in journals:
-        rulings = replay(_whole(journals, name), await _policy(engine, journals, name))
-        assert [r for r in rulings if r.differs or r.diverges] == [], name
+    assert (
+        await replayed(bench, ScriptedModel(call("look"), then="done"), Strict(after_model=Inject("why?")), look) == []
+    )
+    assert look.runs == [{}]
