@@ -77,6 +77,22 @@ async def test_a_deletion_before_it_was_read_withdraws_it(tmp_path: Path) -> Non
         await desk.answer(ts, "I have tool")
 
 
+async def test_who_may_speak_no_more_may_take_back_what_waits_and_say_nothing_else_in_its_place(tmp_path: Path) -> None:
+    async with Desk(tmp_path, ScriptedModel(call("change", a=1), heard), [RecordingTool("change")]) as desk:
+        ts, reply = await edited_while_waiting(desk)
+        taken_back = await desk.say("and delete the backup", thread=ts)
+        await quiet(desk)
+        await desk.slack.command(people.ADA, people.GENERAL, "/harness", "off")
+        await desk.slack.edit(people.ADA, people.GENERAL, reply, "then delete everything")
+        await desk.slack.delete(people.ADA, people.GENERAL, taken_back)
+        await quiet(desk)
+        await desk.slack.command(people.ADA, people.GENERAL, "/harness", "on")
+
+        await desk.click(desk.cards(ts)[0], "approve")
+
+        assert await desk.answer(ts, "I heard") == "I heard: then delete the log"
+
+
 async def test_an_edit_after_it_was_read_changes_nothing_and_starts_nothing(tmp_path: Path) -> None:
     model = ScriptedModel("done", heard)
     async with Desk(tmp_path, model, []) as desk:

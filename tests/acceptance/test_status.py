@@ -181,3 +181,19 @@ async def test_a_status_that_slack_did_not_take_for_a_while_is_told_again(tmp_pa
         await desk.click(card, "approve")
         await desk.answer(ts, "done")
         await shows(desk, ts, "active")
+
+
+async def test_a_thread_that_is_gone_takes_no_status_and_the_others_do_as_before(tmp_path: Path) -> None:
+    gate = asyncio.Event()
+    model = ScriptedModel("done", hold=gate)
+    async with declared(tmp_path, model) as desk:
+        desk.slack.fail(TELL, error="thread_not_found")
+        gone = await desk.ask("go")
+        await desk.passing(lambda _: desk.calls(TELL) == 1, 1.0)
+
+        ts = await desk.ask("go")
+
+        await shows(desk, ts, "processing")
+        assert desk.reactions(gone) == desk.reactions(ts) == []
+        gate.set()
+        await desk.answer(ts, "done")

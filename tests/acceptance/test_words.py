@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from bot.local import people
+from harness_core.errors import ModelError
 from harness_core.events import HITLSubmitted, RunEnd, StopRequested
 from harness_core.hitl import Approve, Reject, fingerprint
 from harness_core.ports import ProposedCall
@@ -146,6 +147,23 @@ async def test_stop_kills_what_runs_and_says_so_and_puts_aside_what_waited(tmp_p
         assert len(desk.texts(ts)) == 1
 
 
+async def test_that_a_message_was_put_aside_is_told_once_though_the_thread_cannot_be_shown_yet(tmp_path: Path) -> None:
+    async with desk_of(tmp_path) as desk:
+        ts, _ = await waiting(desk)
+        await desk.ask("then this", people.BEN, thread=ts)
+        await desk.told(people.BEN, "read after the decision")
+        desk.slack.fail("chat.update", error="restricted_action", times=99)
+
+        await desk.say("!stop", thread=ts)
+        await desk.told(people.BEN, "put aside")
+        before = desk.calls("chat.update")
+        await desk.say("!status", thread=ts)  # looks at the thread once more
+        await desk.slack.wait_for(lambda _: desk.calls("chat.update") > before)
+        await desk.settled()
+
+        assert sum("put aside" in notice for notice in desk.notices(people.BEN)) == 1
+
+
 async def test_stop_closes_the_card_that_waits(tmp_path: Path) -> None:
     async with desk_of(tmp_path) as desk:
         ts, _ = await waiting(desk)
@@ -237,3 +255,14 @@ async def test_an_approval_by_word_is_refused_for_an_unknown_outcome(tmp_path: P
         await desk.slack.wait_for(lambda _: desk.notices(people.ADA))
         assert len(change.runs) == 1
         assert len(await desk.facts(ts, HITLSubmitted)) == 1
+
+
+async def test_a_run_that_failed_before_its_model_said_anything_is_over(tmp_path: Path) -> None:
+    model = ScriptedModel(ModelError("auth", "the key is wrong"))
+    async with Desk(tmp_path, model, []) as desk:
+        ts = await desk.ask("change it")
+        await desk.answer(ts, "the key is wrong")
+
+        await desk.say("!status", thread=ts)
+
+        assert await desk.told(people.ADA, "running") == "Nothing is running in this thread."
