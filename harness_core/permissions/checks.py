@@ -282,7 +282,18 @@ def unzip(what: Given) -> None:
         raise Refused("unzip writes what it unpacks")
 
 
+_PACKED: Final = (".gz", ".tgz", ".Z", ".z", ".taz", "-gz", "-z", "_z")  # suffixes that gzip takes away
+
+
 def packed(what: Given) -> None:
     """Only if it lists, tests or prints: otherwise it puts another file into the place of the one it is given."""
     if not what.has("-c", "--stdout", "--to-stdout", "-l", "--list", "-t", "--test"):
         raise Refused("without -c it replaces the file")
+    packed_names(what)
+
+
+def packed_names(what: Given) -> None:
+    """gzip looks for NAME.gz where there is no NAME, and nobody has looked where that one leads."""
+    for operand in what.operands:
+        if operand.text != "-" and not operand.text.endswith(_PACKED):
+            raise Refused(f"another file may be read in place of {operand.text}")

@@ -59,7 +59,7 @@ _YQ_FIELD: Final = re.compile(
 _YQ_READS: Final = re.compile(r"load|env|eval|system|input|debug|stderr|halt|import|include")
 _KEY: Final = re.compile(r"[ \t\n]*(?:[,}]|:(?!:))")
 _YQ_KEY: Final = re.compile(r"[ \t\n]*:")
-_PAIRS: Final = {")": "(", "]": "[", "}": "{"}
+_PAIRS: Final = {")": "(", "]": "[", "}": "{", "end": "if"}
 _FILE: Final = re.compile(r"(?!env\b)[\w./-]+\.(?:ya?ml|json|toml|xml|csv|tsv|props)")
 _VERBS: Final = listed("e eval ea eval-all")
 
@@ -90,7 +90,7 @@ class _Filter:
 
     def __init__(self, text: str, words: frozenset[str], *, both: bool = False) -> None:
         self.text, self.words, self.both, self.at = text, words, both, 0
-        self.open: list[str] = []  # brackets, and strings with code in them
+        self.open: list[str] = []  # brackets, strings with code in them, and "if" until its "end"
         self.before = ""
 
     def read(self) -> None:
@@ -118,9 +118,9 @@ class _Filter:
             raise Refused("this filter reads the environment")
         if text == '"':
             self._string()
-        elif text in _PAIRS.values():
+        elif text in _PAIRS.values() or (text == "if" and not self._key(text)):
             self.open.append(text)
-        elif text in _PAIRS:
+        elif text in _PAIRS and not self._key(text):
             self._closed(text)
         self.before = text
 

@@ -51,7 +51,8 @@ class Program:
     an option of `patterns` is given; the rest are paths). most: operands at most. glob: a file name that looks like an
     option can do no harm. digits: `-5` is an option. names: it shows names and numbers, no contents.
     path_values: options whose value is a path. apart: a value is the next word, never the rest of the letters: they are
-    options themselves. check: raises Refused for what the table cannot say.
+    options themselves. first: options stand before all names, and what begins with - behind one is a name.
+    check: raises Refused for what the table cannot say.
     verbs: what its first operands may be, longest first, each with its own record; before them only `options`.
     """
 
@@ -64,6 +65,7 @@ class Program:
     patterns: frozenset[str] = frozenset()
     path_values: frozenset[str] = frozenset()
     apart: bool = False
+    first: bool = False
     check: Check | None = None
     verbs: Mapping[str, Program] | None = None
 
@@ -80,6 +82,7 @@ def program(
     patterns: str = "",
     path_values: str = "",
     apart: bool = False,
+    first: bool = False,
     check: Check | None = None,
     verbs: Mapping[str, Program] | None = None,
 ) -> Program:
@@ -91,7 +94,7 @@ def program(
         options[f"--{bare}"] = _KINDS[name[len(bare) :]]
     return Program(
         options, operands, most, glob, digits, names,
-        frozenset(patterns.split()), frozenset(path_values.split()), apart, check, verbs,
+        frozenset(patterns.split()), frozenset(path_values.split()), apart, first, check, verbs,
     )  # fmt: skip
 
 
@@ -112,6 +115,8 @@ class _Reader:
         while self.at < len(words):
             word = words[self.at]
             self.at += 1
+            if self.what.first and word.text.startswith("-") and (self.operands or word.text == "--"):
+                raise Refused(f"`{word.text}` here is read in another way by {self.name}")
             if word.text == "--":
                 self.operands.extend(words[self.at :])
                 break

@@ -173,17 +173,17 @@ PROGRAMS: Final[Mapping[str, Program]] = {
     "seq": program("w:s:f:", "equal-width separator: format:" + _HELP, "text", digits=True),
     "sed": program("nErsuze:", "quiet silent regexp-extended separate unbuffered null-data posix expression:" + _HELP,
                    "pattern", patterns="-e --expression", check=checks.sed),
-    "awk": program("F:", "", "pattern", check=checks.awk),
-    "gawk": program("F:", "", "pattern", check=checks.awk),
-    "mawk": program("F:", "", "pattern", check=checks.awk),
+    "awk": program("F:", "", "pattern", first=True, check=checks.awk),
+    "gawk": program("F:", "", "pattern", first=True, check=checks.awk),
+    "mawk": program("F:", "", "pattern", first=True, check=checks.awk),
     "jq": program("rcnsSeajMCR", "raw-output compact-output null-input slurp sort-keys exit-status ascii-output "
                   "join-output monochrome-output color-output raw-input tab indent: stream seq arg:2 argjson:2",
                   "pattern", check=filters.jq),
     "yq": program("rPNCMjeo:p:I:", "prettyPrint no-doc colors no-colors output-format: input-format: indent: "
                   "unwrapScalar exit-status", "pattern", check=filters.yq),
     # archives
-    "unzip": program("lvZ1tqh", "", check=checks.unzip), "zipinfo": program("12smlvhtTz"),
-    "zcat": program("q"), "bzcat": program(), "xzcat": program(),
+    "unzip": program("lvZ1tqh", "", first=True, check=checks.unzip), "zipinfo": program("12smlvhtTz", first=True),
+    "zcat": program("q", check=checks.packed_names), "bzcat": program(), "xzcat": program(),
     # words and truths
     "true": program("", "", "text", glob=True), "false": program("", "", "text", glob=True),
     ":": program("", "", "text", glob=True),
