@@ -95,11 +95,12 @@ def offer_prefixes(command: str, world: World) -> tuple[str, ...]:
 
 
 def offered(tool: str, args: Args, world: World) -> tuple[PermissionRule, ...]:
-    """The rules that may be offered beside the one for exactly this call, one per part; () if there are none."""
+    """The rules that may be offered beside the one for exactly this call, one per part; () if none would let it run."""
     command = subject_of("bash", args) if KINDS.get(tool) == "bash" else None
     if command is None:
         return ()
-    return tuple(PermissionRule.allow(tool, pattern) for pattern in offer_prefixes(command, world))
+    rules = tuple(PermissionRule.allow(tool, pattern) for pattern in offer_prefixes(command, world))
+    return rules if would_run(rules, tool, [args], world) else ()  # what would not let even this call run is no offer
 
 
 def would_run(rules: Sequence[PermissionRule], tool: str, calls: Iterable[Args], world: World) -> Sequence[Args]:

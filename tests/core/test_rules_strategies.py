@@ -9,7 +9,7 @@ import pytest
 import harness_core
 from harness_core.permissions.book import book, names
 from harness_core.permissions.defaults import world_of
-from harness_core.permissions.offer import offer_prefix, offer_prefixes, stored_pattern
+from harness_core.permissions.offer import offer_prefix, offer_prefixes, offered, stored_pattern
 from harness_core.permissions.paths import World
 from harness_core.permissions.rule import PermissionRule
 from harness_core.permissions.rules import check_rules, speaking
@@ -180,6 +180,13 @@ def test_no_prefix_is_offered_for_what_runs_anything_or_reaches_out(command: str
 
 def test_a_compound_is_offered_one_prefix_per_part() -> None:
     assert offer_prefixes("git add a && git commit -m x | tail -1", WORLD) == ("git add *", "git commit *")
+
+
+def test_prefixes_that_would_not_let_even_this_call_run_are_not_offered() -> None:
+    plain, redirected = ({"command": command} for command in ("mkdir a && ls", "mkdir a && ls > listing"))
+
+    assert offered("bash", plain, WORLD) == (PermissionRule.allow("bash", "mkdir *"),)
+    assert offered("bash", redirected, WORLD) == ()
 
 
 # -- names and levels --------------------------------------------------------------------------------------------------
