@@ -100,7 +100,10 @@ def offered(tool: str, args: Args, world: World) -> tuple[PermissionRule, ...]:
     if command is None:
         return ()
     rules = tuple(PermissionRule.allow(tool, pattern) for pattern in offer_prefixes(command, world))
-    return rules if would_run(rules, tool, [args], world) else ()  # what would not let even this call run is no offer
+    by_words = World(world.workspace, world.home)
+    return (
+        rules if would_run(rules, tool, [args], by_words) else ()
+    )  # what would not let even this call run is no offer
 
 
 def would_run(rules: Sequence[PermissionRule], tool: str, calls: Iterable[Args], world: World) -> Sequence[Args]:
