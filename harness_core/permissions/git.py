@@ -13,8 +13,9 @@ from harness_core.permissions.flags import Given, Program, Refused, program
 GIT_RUNS: Final = (
     r"^(diff|filter)\..*\.(command|textconv|clean|smudge|process)$|^diff\.external$|^gpg\.|^log\.showsignature$"
     r"|^core\.(sshcommand|alternaterefscommand|gitproxy|worktree)$|^extensions\.partialclone$"
-    r"|^remote\..*\.(promisor|uploadpack|vcs)$"
+    r"|^remote\..*\.(promisor|uploadpack|vcs)$|^pretty\.|^format\.pretty$"
 )
+_VERIFIES: Final = re.compile(r"%[-+ ]?G|signature")  # a sign behind % says what goes before the text, if there is any
 
 _DIFF: Final = (
     "patch no-patch raw stat:: numstat shortstat dirstat:: summary name-only name-status color:: no-color word-diff:: "
@@ -41,7 +42,7 @@ _LOG_SHORT: Final = _DIFF_SHORT + "n:giEFPqL:"
 
 def _formatted(what: Given) -> None:
     for _, value in what.options:
-        if value and ("%G" in value.text or "signature" in value.text):
+        if value and _VERIFIES.search(value.text):
             raise Refused("this format verifies signatures, which runs a program")
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-import subprocess
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -19,13 +18,13 @@ from pydantic import AfterValidator
 
 from harness_core.errors import ToolFailed
 from harness_core.permissions import globs
-from harness_core.permissions.git import GIT_RUNS
 from harness_core.permissions.paths import World
 from harness_core.permissions.readonly import needs
 from harness_core.permissions.shell import read
 from harness_core.ports import ToolContext
 from harness_core.tools.environment import clean_environment
 from harness_core.tools.process import Argv, Bare, Boxed, Output, Process
+from harness_core.tools.repository import runs
 from harness_core.tools.sandbox import SCRATCH, WHERE_IT_WORKS, Boundary, Sandbox
 from harness_core.tools.spec import FunctionTool, tool
 from harness_core.types import NO_OUTPUT, Args, Inspection, ToolResult
@@ -59,7 +58,7 @@ def _seen(command: str, workspace: Path) -> Inspection:
     if matched is None or len(matched) > MATCHES:
         return Inspection()  # it names more paths than are known: it asks
     paths = tuple(os.path.realpath(path) for path in (*wanted.paths, *matched))
-    return Inspection(paths=paths, git_runs=_git_runs(root) if wanted.git else "")
+    return Inspection(paths=paths, git_runs=runs(root, HOME) if wanted.git else "")
 
 
 def _names(folder: str) -> Sequence[str]:
@@ -69,27 +68,6 @@ def _names(folder: str) -> Sequence[str]:
             return [entry.name for entry in islice(entries, NAMES + 1)]
     except OSError:
         return ()
-
-
-def _git_runs(root: str) -> str:
-    """The first key of the repository's own configuration that runs a program, or "". What cannot be read counts.
-
-    What the machine and its user set up elsewhere is theirs; it is the agent's if their home is the workspace.
-    """
-    environment = clean_environment(os.environ, Path(root))
-    program = shutil.which("git", path=environment["PATH"])
-    if program is None:
-        return ""
-    argv = [program, "config", "--includes", "--show-scope", "--name-only", "--get-regexp", GIT_RUNS]
-    try:
-        done = subprocess.run(argv, cwd=root, env=environment, capture_output=True, text=True, timeout=5)
-    except (OSError, subprocess.SubprocessError) as error:
-        return f"unreadable ({type(error).__name__})"
-    if done.returncode not in (0, 1):  # 1: nothing found
-        return "unreadable"
-    theirs = {"system", "command"} if f"{HOME}/".startswith(f"{root}/") else {"system", "command", "global"}
-    found = [line.partition("\t") for line in done.stdout.splitlines()]
-    return next((key for scope, _, key in found if scope not in theirs), "")
 
 
 async def _never(session_id: str) -> bool:

@@ -12,6 +12,7 @@ from harness_core.handle import HITL
 from harness_core.hitl import HITLDecision
 from harness_core.permissions.rule import PermissionRule
 from harness_core.testing import ScriptedModel, call
+from harness_core.tools.repository import MOST
 from tests.engine.harness import Bench, only, request
 
 TOOLS = ["read", "ls", "write", "bash"]
@@ -85,7 +86,15 @@ async def test_what_changed_after_it_was_judged_is_not_run(bench: Bench) -> None
 
 @pytest.mark.parametrize(
     "key",
-    ["diff.x.textconv", "diff.x.command", "diff.external", "filter.x.clean", "filter.x.smudge", "filter.x.process"],
+    [
+        "diff.x.textconv",
+        "diff.x.command",
+        "diff.external",
+        "filter.x.clean",
+        "filter.x.smudge",
+        "filter.x.process",
+        "format.pretty",
+    ],
 )
 @pytest.mark.parametrize("place", ["", "included", "config.worktree"])
 async def test_a_repository_that_runs_programs_for_verbs_that_read_asks(bench: Bench, key: str, place: str) -> None:
@@ -102,6 +111,52 @@ async def test_a_repository_that_runs_programs_for_verbs_that_read_asks(bench: B
     (why,), _ = await asked(bench, call("bash", command="git diff"), session="t")
 
     assert "git" in why
+
+
+def submodule(folder: Path, name: str) -> Path:
+    """Another repository in a folder of this one, which knows it as such."""
+    inner = folder / name
+    inner.mkdir()
+    git(inner, "init", "-q")
+    commit = "0123456789012345678901234567890123456789"
+    git(folder, "update-index", "--add", "--cacheinfo", f"160000,{commit},{name}")
+    return inner
+
+
+async def test_a_submodule_that_runs_programs_for_verbs_that_read_asks_however_deep_it_lies(bench: Bench) -> None:
+    folder = bench.folder / "ws"
+    folder.mkdir(parents=True)
+    git(folder, "init", "-q")
+    inner = submodule(submodule(folder, "outer"), "in ner")
+    assert await asked(bench, call("bash", command="git status")) == ([], ["ok"])
+    git(inner, "config", "filter.x.clean", "touch /tmp/no")
+
+    (why,), _ = await asked(bench, call("bash", command="git status"), session="t")
+
+    assert "filter.x.clean" in why
+
+
+async def test_a_submodule_that_git_cannot_read_asks(bench: Bench) -> None:
+    folder = bench.folder / "ws"
+    folder.mkdir(parents=True)
+    git(folder, "init", "-q")
+    (submodule(folder, "sub") / ".git" / "config").write_text("[broken")
+
+    (why,), _ = await asked(bench, call("bash", command="git describe --dirty"))
+
+    assert "unreadable" in why
+
+
+async def test_more_submodules_than_are_looked_at_ask(bench: Bench) -> None:
+    folder = bench.folder / "ws"
+    folder.mkdir(parents=True)
+    git(folder, "init", "-q")
+    for number in range(MOST):
+        submodule(folder, f"s{number}")
+
+    (why,), _ = await asked(bench, call("bash", command="git status"))
+
+    assert "too many submodules" in why
 
 
 async def test_a_deny_rule_reaches_into_compounds_and_no_click_approves_it(bench: Bench) -> None:
