@@ -116,7 +116,7 @@ def _settled(state: CallState, trace: Trace, policy: Policy, now: float) -> Sequ
         return (expiry_of(task),)
     if task.kind != "approve" or task.tool_name not in policy.gate.tools:
         return ()
-    shown = replace(state.call, args=task.args)
+    shown = state.call.given(task.args)
     if denied := refusal(policy.gate, trace, shown, state.inspection):
         return (*denied.rulings, results.denied(state.call, denied.reason))
     verdict = judge(policy.gate, trace, shown, state.inspection)

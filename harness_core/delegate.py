@@ -78,7 +78,7 @@ def at_work(trace: Trace) -> CallState | None:
 
 def handed_over(cleared: Cleared, trace: Trace, policy: Policy, rulings: tuple[HookRuled, ...] = ()) -> Delegate:
     """The step that hands a call over which may run. rulings: on its batch, to go on record with it."""
-    call = replace(cleared.call, args=cleared.args)
+    call = cleared.call.given(cleared.args)
     ruled = run_point("subagent_start", policy.gate.hooks, trace, call)
     return Delegate(cleared, journal_of(trace.session_id, call.call_uuid), (*rulings, *cleared.rulings, *ruled.rulings))
 
@@ -187,7 +187,7 @@ def _copy(fact: Event) -> Event:
 def _closed(state: CallState, end: ToolCallEnd, trace: Trace, policy: Policy, now: float) -> Close:
     started = state.started.at if state.started else now
     end = replace(end, seconds=round(max(now - started, 0.0), 3))
-    call = replace(state.call, args=state.started.effective) if state.started else state.call
+    call = state.call.given(state.started.effective) if state.started else state.call
     ruled = run_point("after_tool", policy.gate.hooks, trace, call, end)
     over = run_point("subagent_end", policy.gate.hooks, trace, call, ruled.value)
     return Close(state.call, ruled.value, (*ruled.rulings, *over.rulings))

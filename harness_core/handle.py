@@ -195,7 +195,7 @@ def _encodable(args: Args) -> None:
 
 async def _checked_edit(session: AgentSession, trace: Trace, state: CallState, args: Args) -> list[Event]:
     """Judge an edited call as it would run: by the schema, by what the tool sees, and by the rules that refuse."""
-    engine, call = session.engine, replace(state.call, args=args)
+    engine, call = session.engine, state.call.given(args)
     trace = replace(trace, now=engine.clock.now())
     gate = (await engine.policy(session.id)).gate
     tool = gate.tools.get(call.name)

@@ -276,7 +276,7 @@ class Performer:
         """The results as hooks leave them, and what hooks said about them."""
         facts: list[Event] = []
         for c, end in zip(cleared, ends, strict=True):
-            call = replace(c.call, args=c.args)
+            call = c.call.given(c.args)
             ruled = run_point("after_tool", policy.gate.hooks, self._now(), call, end)
             facts += [ruled.value, *ruled.rulings]
         return facts

@@ -40,7 +40,7 @@ def standing_of(state: CallState, trace: Trace, run: Run, policy: Policy, now: f
     if problem := call.problem or misfit(tool, call.args):
         return Standing(state, end=results.unusable(call, problem))
     if asking_is_over(trace):
-        verdict = last_look(policy.gate, trace, replace(call, args=state.judged), state.inspection)
+        verdict = last_look(policy.gate, trace, call.given(state.judged), state.inspection)
     else:
         verdict = judge(policy.gate, trace, call, state.inspection)
     if problem := misfit(tool, verdict.args):
@@ -62,7 +62,7 @@ def _judged(state: CallState, verdict: Judgement, trace: Trace, run: Run, policy
     call = state.call
     if verdict.effect == "deny":
         return Standing(state, end=results.denied(call, verdict.reason), rulings=verdict.rulings)
-    shown = replace(call, args=verdict.args)
+    shown = call.given(verdict.args)
     if shown.effect in run.rejected:
         return Standing(state, end=results.rejected_again(call, run.rejected[shown.effect]), rulings=verdict.rulings)
     if verdict.effect == "allow":
@@ -83,7 +83,7 @@ def _decided(state: CallState, trace: Trace, policy: Policy) -> Standing:
     args = edited(shown, submitted.decision) if isinstance(submitted.decision, Approve) else last_args(state, shown)
     if call.name not in policy.gate.tools:
         return Standing(state, end=results.no_such_tool(call, policy.gate.tools))
-    if denied := refusal(policy.gate, trace, replace(call, args=args), state.inspection):
+    if denied := refusal(policy.gate, trace, call.given(args), state.inspection):
         return _refused(state, denied)
     return Standing(state, cleared=Cleared(call, args, note_on(state, args)))
 
@@ -111,7 +111,7 @@ def _lost(state: CallState, trace: Trace, run: Run, policy: Policy, now: float) 
     args = last_args(state, call.args)
     tool = policy.gate.tools.get(call.name)
     if tool and says(tool.repeatable, args, False):
-        if denied := refusal(policy.gate, trace, replace(call, args=args), state.inspection):
+        if denied := refusal(policy.gate, trace, call.given(args), state.inspection):
             return _refused(state, denied)
         return Standing(state, cleared=Cleared(call, args, note_on(state, args)))
     if not policy.can_ask:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Final
 
 from harness_core.models.practice_calls import ARGUMENTS_FOR, TOOLS_FOR, proposal
@@ -132,7 +131,7 @@ def _relayed(call: ToolCall | None, content: str) -> str:
     heads = [_called(call)]
     if call and (edited := read_edited_note(content)):
         by, args, content = edited
-        heads = [_called(replace(call, args=args)), f"> {by} changed this before approving it."]
+        heads = [_called(call.given(args)), f"> {by} changed this before approving it."]
     lines = _bounded(readable(content).rstrip("\n").split("\n"))
     if _TOLD.match(content) and len(lines) < 4:
         return "\n".join([*heads, *(f"> {line}" for line in lines)])

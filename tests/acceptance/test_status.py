@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -30,6 +32,18 @@ def status(desk: Desk, ts: str) -> str:
 
 async def shows(desk: Desk, ts: str, wanted: str) -> None:
     await desk.passing(lambda _: status(desk, ts) == wanted, 1.0)
+
+
+@asynccontextmanager
+async def at_work(tmp_path: Path) -> AsyncIterator[tuple[Desk, str, asyncio.Event]]:
+    """A desk, the message that it works on as Slack shows, and the gate that the model waits for."""
+    gate = asyncio.Event()
+    model = ScriptedModel("done", hold=gate)
+    async with declared(tmp_path, model) as desk:
+        ts = await desk.ask("go")
+        await model.asked.reach(1)
+        await shows(desk, ts, "processing")
+        yield desk, ts, gate
 
 
 async def pressed(desk: Desk, ts: str, at: str = "") -> None:
@@ -69,13 +83,7 @@ async def test_a_run_can_be_stopped_by_slacks_button_while_it_works_and_not_whil
 
 
 async def test_slacks_button_stops_the_run_and_goes_away(tmp_path: Path) -> None:
-    gate = asyncio.Event()
-    model = ScriptedModel("done", hold=gate)
-    async with declared(tmp_path, model) as desk:
-        ts = await desk.ask("go")
-        await model.asked.reach(1)
-        await shows(desk, ts, "processing")
-
+    async with at_work(tmp_path) as (desk, ts, _):
         await pressed(desk, ts)
 
         await desk.answer(ts, "stopped this run")
@@ -107,13 +115,7 @@ async def test_a_button_that_stayed_though_nothing_runs_goes_away_when_it_is_pre
 
 
 async def test_a_run_that_another_process_takes_over_is_shown_to_its_end(tmp_path: Path) -> None:
-    gate = asyncio.Event()
-    model = ScriptedModel("done", hold=gate)
-    async with declared(tmp_path, model) as desk:
-        ts = await desk.ask("go")
-        await model.asked.reach(1)
-        await shows(desk, ts, "processing")
-
+    async with at_work(tmp_path) as (desk, ts, gate):
         await desk.reborn()
         gate.set()
 
