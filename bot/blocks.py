@@ -44,19 +44,19 @@ def card_message(card: Card) -> Message:
         blocks += [*_buttons(card, what), _footer(card, what)]
     else:
         blocks.append(_outcome(card))
-    return {"text": _line(card), "blocks": blocks, **QUIET}
+    return {"text": _line(card), "blocks": blocks, **kit.QUIET}
 
 
 def answer_messages(answer: Answer) -> Sequence[Message]:
     """The agent's answer, in as many messages as it takes; never with blocks."""
     prefix = f"{person(answer.mention)} " if answer.mention else ""
-    return [{"text": text, **QUIET} for text in to_messages(answer.text, prefix=prefix, people=answer.people)]
+    return [{"text": text, **kit.QUIET} for text in to_messages(answer.text, prefix=prefix, people=answer.people)]
 
 
 def notice_message(notice: Notice) -> Message:
     """A line of ours in the thread."""
     who = f"{person(notice.by)} " if notice.by else ""
-    return {"text": who + limits.clip_escaped(notice.text, limits.TEXT - len(who)), **QUIET}
+    return {"text": who + limits.clip_escaped(notice.text, limits.TEXT - len(who)), **kit.QUIET}
 
 
 def may_approve_by_word(card: Card) -> bool:
@@ -73,10 +73,6 @@ def shown_whole(card: Card) -> bool:
 def person(user: str) -> str:
     """A person as mrkdwn shows them. What is no id of Slack's is shown as text."""
     return mention(shown_line(user, 60)) or "somebody"
-
-
-# Nothing in what we post is to be unfurled, or to be made a mention or a link that we did not write.
-QUIET: Final[Mapping[str, Any]] = {"unfurl_links": False, "unfurl_media": False, "parse": "none"}
 
 
 # -- what a card consists of -------------------------------------------------------------------------------------------

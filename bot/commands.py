@@ -116,8 +116,8 @@ class Commands:
                     return words.nobody_named(name)
                 return ApproverChanged(who, verb == "add", by), words.approver_changed(who, verb == "add")
             case "hitl", "on":
-                still = channel != EVERYWHERE and EVERYWHERE in now.off and now.off_in("", self._engine.clock.now())
-                return ApprovalsSwitched(True, by, channel), words.approvals_on(still=bool(still))
+                still = channel != EVERYWHERE and now.off_in(EVERYWHERE, self._engine.clock.now()) is not None
+                return ApprovalsSwitched(True, by, channel), words.approvals_on(still=still)
             case "hitl", "off", *why if why:
                 until = self._engine.clock.now() + OFF_SECONDS
                 reason = " ".join(why)

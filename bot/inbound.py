@@ -70,7 +70,7 @@ def _event(payload: Mapping[str, Any], event: Mapping[str, Any], us: Identity) -
             # When it was pressed, in a message's place: what is delivered late, or twice, must stop no later run.
             at = text_of(event, "event_ts")
             origin = Origin(user, channel, ts, at if ids.is_ts(at) else "", shared_outside=shared)
-            return Stop(Thread(us.home, channel, ts).session_id, origin)
+            return Stop(origin.session_id(us), origin)
     return Ignore(f"nothing is done on {text_of(event, 'type')[:40]}")
 
 

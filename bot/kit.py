@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, Literal
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, Literal
 
 from bot import limits
 from bot.limits import clip
 
 Block = dict[str, Any]
 View = dict[str, Any]
+
+# Nothing in what we post is to be unfurled, or to be made a mention or a link that we did not write.
+QUIET: Final[Mapping[str, Any]] = {"unfurl_links": False, "unfurl_media": False, "parse": "none"}
 
 
 def mrkdwn(text: str) -> Block:
@@ -35,7 +38,7 @@ def private(text: str) -> Block:
     """
     parts = limits.lines_within(text, limits.SECTION_TEXT)
     blocks = [section(part) for part in parts]
-    fits = all(part.strip() and limits.within(part, limits.SECTION_TEXT) == len(part) for part in parts)
+    fits = all(part.strip() and limits.units(part) <= limits.SECTION_TEXT for part in parts)
     return {"text": text, **({"blocks": blocks} if fits and limits.weight(blocks) <= limits.MESSAGE else {})}
 
 

@@ -94,7 +94,7 @@ def _weigh(char: str) -> int:
 
 def units(text: str) -> int:
     """How long a text is to Slack: like JavaScript it counts a character beyond the basic plane twice."""
-    return len(text) + sum(char > "\uffff" for char in text)
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def within(text: str, most: int, heaviest: int | None = None) -> int:
@@ -121,7 +121,7 @@ def clip(text: str, most: int, heaviest: int | None = None) -> str:
 def clip_escaped(text: str, most: int) -> str:
     """The text, escaped, within `most` characters, never cut inside an entity."""
     escaped = escape(text)
-    if within(escaped, most) == len(escaped):
+    if units(escaped) <= most:
         return escaped
     left, kept = most - 1, []
     for char in islice(text, most):
@@ -138,7 +138,7 @@ def lines_within(text: str, most: int) -> Sequence[str]:
     """
     found: list[str] = []
     for line in text.split("\n"):
-        if found and within(joined := f"{found[-1]}\n{line}", most) == len(joined):
+        if found and units(joined := f"{found[-1]}\n{line}") <= most:
             found[-1] = joined
         else:
             found.append(line)

@@ -26,8 +26,9 @@ log = logging.getLogger(__name__)
 WAITING: Final = "hourglass_flowing_sand"
 CALM: Final = 1.0  # seconds that a mood must last before it is shown: a quick run needs none
 WORKS: Final = "processing"  # shown with the stop button; Slack ends it by itself after an hour
+RESTS: Final = "active"  # as is every thread of which Slack was told nothing
 # By mood. Source: docs.slack.dev/ai/agent-sessions
-STATUSES: Final[Mapping[str, str]] = {"eyes": WORKS, WAITING: "suspended", "": "active"}
+STATUSES: Final[Mapping[str, str]] = {"eyes": WORKS, WAITING: "suspended", "": RESTS}
 
 
 class Moods:
@@ -83,7 +84,7 @@ class Moods:
         """A mood that passes quickly costs no call; one that Slack does not take now is shown later."""
         try:
             status, reactions = self._wanted[session_id]
-            if any(reactions.values()) or status not in ("", "active"):
+            if any(reactions.values()) or status not in ("", RESTS):
                 await self._clock.sleep(CALM)
             again = False
             while not await self._shown(session_id, again):
@@ -138,7 +139,7 @@ class Moods:
 
 def _told(told: str, wanted: str) -> bool:
     """Whether Slack knows this status, or needs not be told: of a thread that it was told nothing of, nothing shows."""
-    return wanted in ("", told or "active")
+    return wanted in ("", told or RESTS)
 
 
 def _fits(shown: str | None, mood: str) -> bool:

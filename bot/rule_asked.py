@@ -36,7 +36,7 @@ class RuleAsked:
 
 def rule_asked(effect: Effect, rest: str) -> RuleAsked | str:
     """The rule that the rest of a command asks for, or what to say instead."""
-    tool, _, more = rest.strip().partition(" ")
+    tool, more = (*rest.split(maxsplit=1), "", "")[:2]
     more = more.strip()
     if not tool or tool.startswith("--"):
         return words.usage(effect)

@@ -21,6 +21,7 @@ from harness_core.masking import mask
 log = logging.getLogger(__name__)
 
 TRIES: Final = 5  # of one call that Slack puts off; together with its own waits that is some minutes
+TRIES_OF_LOOKS: Final = 2  # at who somebody is: a click, or a message that is not acknowledged, waits for it
 LONGEST_WAIT: Final = 60.0  # seconds; Slack has been seen to ask for 30
 TIMEOUT: Final = 20  # seconds for one call
 # these take no JSON
@@ -41,8 +42,6 @@ CURES: Final[Mapping[str, str]] = {
     "account_inactive": "The app was removed from the workspace: install it again, and copy the token anew.",
 }
 
-
-_QUIET: Final[Mapping[str, Any]] = {"unfurl_links": False, "unfurl_media": False, "parse": "none"}
 
 # What Slack says where the bot, or whoever is meant, is not in a channel any more.
 AWAY: Final = frozenset({"not_in_channel", "channel_not_found", "user_not_in_channel", "is_archived"})
@@ -127,9 +126,9 @@ class SlackApi:
         return (await self._known("conversations.info", channel=channel)).get("channel")
 
     async def _known(self, method: str, **which: Any) -> Mapping[str, Any]:
-        """What Slack says about something; nothing about what it does not know."""
+        """What Slack says about something; nothing about what it does not know. Somebody waits for it."""
         try:
-            return await self._call(method, again=True, **which)
+            return await self._call(method, again=True, tries=TRIES_OF_LOOKS, **which)
         except SlackRefused as refused:
             log.warning("%s", refused)
             return {}
@@ -172,7 +171,7 @@ class SlackApi:
 
     async def _write_to(self, user: str, text: str) -> None:
         try:
-            await self._call("chat.postMessage", channel=user, **_private(text), **_QUIET)
+            await self._call("chat.postMessage", channel=user, **_private(text), **kit.QUIET)
         except (SlackRefused, SlackUnreachable) as error:
             log.warning("a direct message was not delivered: %s", error)
 
@@ -218,17 +217,20 @@ class SlackApi:
     # -- the call ------------------------------------------------------------------------------------------------------
 
     async def _call(
-        self, method: str, *, again: bool = False, patient: bool = True, **arguments: Any
+        self, method: str, *, again: bool = False, patient: bool = True, tries: int | None = None, **arguments: Any
     ) -> Mapping[str, Any]:
         """What Slack answers to a call."""
-        data = (await self._respond(method, again=again, patient=patient, **arguments)).data
+        data = (await self._respond(method, again=again, patient=patient, tries=tries, **arguments)).data
         return data if isinstance(data, dict) else {}
 
-    async def _respond(self, method: str, *, again: bool, patient: bool = True, **arguments: Any) -> AsyncSlackResponse:
+    async def _respond(
+        self, method: str, *, again: bool, patient: bool = True, tries: int | None = None, **arguments: Any
+    ) -> AsyncSlackResponse:
         """Call, wait when Slack says so (if patient), and try again what it surely did not do (with `again`, may do
-        twice).
+        twice), `tries` times in all.
         """
-        for attempt in range(1, self._tries + 1):
+        most = min(tries or self._tries, self._tries)
+        for attempt in range(1, most + 1):
             try:
                 how: dict[str, Any] = (
                     {"http_verb": "GET", "params": arguments} if method in READS else {"json": arguments}
@@ -236,19 +238,19 @@ class SlackApi:
                 return await self.client.api_call(method, **how)
             except SlackApiError as error:
                 channel = str(arguments.get("channel", ""))
-                await self._put_off(method, error, attempt, channel, again=again, patient=patient)
+                await self._put_off(method, error, attempt, channel, again=again and attempt < most, patient=patient)
             except (aiohttp.ClientConnectorError, ConnectionRefusedError) as error:  # it never got there
-                if attempt == self._tries:
+                if attempt == most:
                     raise SlackUnreachable(f"{method}: {type(error).__name__}") from error
                 await asyncio.sleep(_backoff(attempt))
             # An answer that is no JSON object makes slack_sdk stumble over its own `.get`.
             except (aiohttp.ClientError, TimeoutError, OSError, ValueError, AttributeError) as error:
-                if not again or attempt == self._tries:
+                if not again or attempt == most:
                     unread = isinstance(error, ValueError | AttributeError)
                     what = "an answer that cannot be read" if unread else type(error).__name__
                     raise SlackUnreachable(f"{method}: {what}") from error
                 await asyncio.sleep(_backoff(attempt))
-        raise SlackUnreachable(f"{method}: put off {self._tries} times")
+        raise SlackUnreachable(f"{method}: put off {most} times")
 
     async def _put_off(
         self, method: str, error: SlackApiError, attempt: int, channel: str, *, again: bool, patient: bool
@@ -266,7 +268,7 @@ class SlackApi:
                 raise SlackPutOff(f"{method}: {wait:.0f} s") from error
             await asyncio.sleep(wait)
         elif status >= 500 or code in ("internal_error", "fatal_error", "service_unavailable", "request_timeout"):
-            if not again or attempt == self._tries:
+            if not again:
                 raise SlackUnreachable(f"{method}: {code or status}") from error
             await asyncio.sleep(_backoff(attempt))
         elif not code:
