@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Final
 
 from harness_core.permissions import patterns
+from harness_core.permissions.embedded import AWKS, SEDS
 from harness_core.permissions.everywhere import commands_in
 from harness_core.permissions.options import risky
 from harness_core.permissions.patterns import Line
@@ -98,9 +99,9 @@ def _told(name: str, argv: Argv) -> Sequence[str | None]:
         return ()
     if name in _OPTIONS:
         return words if risky(name, [word or "" for word in words]) else ()
-    if name in ("awk", "gawk", "mawk"):
+    if name in AWKS:
         return [word for word in words if word and _AWK_RUNS.search(word)]
-    if name == "sed":
+    if name in SEDS:
         return [word for word in words if word and _SED_RUNS.search(word) and not _PLAIN.fullmatch(word)]
     if name in SHELLS:
         code = next((at for at, word in enumerate(words) if word and re.fullmatch(r"-[A-Za-z]*c[A-Za-z]*", word)), -2)

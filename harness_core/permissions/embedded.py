@@ -13,11 +13,13 @@ _REST: Final = r"\s*(.+)"  # of the line
 _STRING: Final = r'"((?:[^"\\]|\\.)*+)"'
 _UNCLOSED: Final = r'"(?:[^"\\]|\\.)*+\\?\Z'  # taken at once: no string begins in it
 _STRINGS: Final = re.compile(rf"{_STRING}|{_UNCLOSED}")
+AWKS: Final = listed("awk gawk mawk nawk")
+SEDS: Final = listed("sed gsed")
 _EDITORS: Final = listed("vim vi nvim view ex gvim vimdiff ed red less more man nano emacs")
 _LANGUAGES: Final[Mapping[str, re.Pattern[str]]] = {
     **dict.fromkeys(_EDITORS, re.compile(r"!" + _REST)),
-    **dict.fromkeys(listed("awk gawk mawk nawk"), re.compile(rf"\|&?\s*{_STRING}|{_STRING}\s*\||{_UNCLOSED}")),
-    **dict.fromkeys(listed("sed gsed"), re.compile(r"(?:^|[;{}\n!,~$/\d\s])e\s+(.+)")),
+    **dict.fromkeys(AWKS, re.compile(rf"\|&?\s*{_STRING}|{_STRING}\s*\||{_UNCLOSED}")),
+    **dict.fromkeys(SEDS, re.compile(r"(?:^|[;{}\n!,~$/\d\s])e\s+(.+)")),
     **dict.fromkeys(listed("psql mysql mariadb"), re.compile(r"\\!\s*(.+)|(?:^|[;\n])[^\S\n]*+system\s+(.+)", re.I)),
     **dict.fromkeys(listed("sqlite3 duckdb"), re.compile(r"(?:^|\n)[^\S\n]*+\.(?:shell|system)\s+(.+)")),
     **dict.fromkeys(listed("gdb lldb"), re.compile(r"(?:^|\s)(?:shell|!|make)\s+(.+)")),
@@ -35,7 +37,7 @@ _SED_COMPUTES: Final = re.compile(
     r"(?:^|[;{}\n!,~$/\d\s])e\s*(?:[;}\n]|\Z)|s(.)(?:(?!\1)[^\\]|\\.)*\1(?:(?!\1)[^\\]|\\.)*\1[\dgiIpmMw]*e", re.S
 )
 # Programs that are told in a language of their own, and read it from their input too.
-TOLD: Final = frozenset(_LANGUAGES) - listed("awk gawk mawk nawk sed gsed ssh less more man make")
+TOLD: Final = frozenset(_LANGUAGES) - AWKS - SEDS - listed("ssh less more man make")
 # Options whose value is a command, as a text, for programs in which the same letters would mean something else.
 COMMAND_OPTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     **dict.fromkeys(
@@ -85,9 +87,8 @@ def embedded(name: str, words: Sequence[str | None]) -> Iterator[str]:
             yield from (text.strip("'\" \t") for text in match.groups() if text)
 
 
-LONGEST_SCRIPT: Final = (
-    1_000  # of sed, that is looked through, which takes the square of it; longer ones may run anything
-)
+# Characters of a script of sed that is looked through, which takes the square of it; longer ones may run anything.
+LONGEST_SCRIPT: Final = 1_000
 
 
 def _emptied(string: re.Match[str]) -> str:
@@ -97,9 +98,9 @@ def _emptied(string: re.Match[str]) -> str:
 def computes(name: str, words: Sequence[str | None]) -> bool:
     """Whether one of these words is a program of awk or sed, by the base name, that runs what it reads or makes."""
     code = [word for word in words if word and word[:1] != "-"]
-    if name in ("awk", "gawk", "mawk", "nawk"):
+    if name in AWKS:
         return any(_AWK_COMPUTES.search(_STRINGS.sub(_emptied, word)) for word in code)
-    if name not in ("sed", "gsed"):
+    if name not in SEDS:
         return False
     # Without an option that names it, the script is the first word.
     named = any(word and re.match(r"-[a-zA-Z]*[ef]|--(?:expression|file)", word) for word in words)

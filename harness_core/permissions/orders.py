@@ -6,7 +6,7 @@ import re
 from itertools import islice, pairwise
 from typing import Final
 
-from harness_core.permissions.embedded import computes
+from harness_core.permissions.embedded import AWKS, SEDS, computes
 from harness_core.permissions.gathered import (
     CALLS,
     FED,
@@ -91,13 +91,13 @@ class Orders(Gathered):
         base = unnumbered(name)
         if base in INTERPRETERS:
             self._interpreter(argv)
-        elif base in ("awk", "gawk", "mawk"):
+        elif base in AWKS:
             words = [
                 w for at, w in enumerate(argv[1:]) if (w or "")[:1] != "-" and argv[at] not in ("-v", "-F", "--assign")
             ]
             if words[:1] == [None]:
                 self._hides("awk is given a program that is only known when it runs")
-        elif base not in ("sed", "vim", "less"):
+        elif base not in SEDS and base not in ("vim", "less"):
             return
         if computes(base, argv[1:]):
             self._hides(f"{base} runs what is only known when it runs")

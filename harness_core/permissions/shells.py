@@ -80,12 +80,12 @@ class Shells(Orders):
             self._fed()
 
     def _elevated(self, argv: Argv) -> None:
-        places = starts(argv)
+        places = starts(argv, MOST_INNER + 1)
         options = argv[1 : places[0]] if places else argv[1:]
         if any(w and (w in ("--shell", "--login") or re.fullmatch(r"-[A-Za-z]*[si]", w)) for w in options):
             if not places:
                 self._fed()
-            for place in places[: MOST_INNER + 1]:
+            for place in places:
                 self._add(" ".join(word for word in argv[place:] if word))
 
     def _repeated(self, mark: str, inner: list[Argv]) -> list[Argv]:

@@ -244,12 +244,11 @@ def denies(pattern: str | None, text: str, addresses: tuple[str, ...] = ()) -> b
 
 def _meant(named: str, host: str, *, below: bool) -> bool:
     """Whether a host of a pattern means this one. below: what lies below it counts as well."""
-    plain = named.removeprefix("*.")
-    if "*" not in plain:
-        wanted = _loose_host(plain)
-        return host == wanted or ((below or plain != named) and _below(host, wanted))
+    wanted = _loose_host(named.removeprefix("*."))
+    if "*" not in wanted:
+        return host == wanted or ((below or named.startswith("*.")) and _below(host, wanted))
     # No rule should be written so; but whoever wrote it meant to deny.
-    stars = r"(?:.*\.)?" + ".*".join(re.escape(piece) for piece in named.casefold().split("*"))
+    stars = r"(?:.*\.)?" + ".*".join(map(re.escape, wanted.split("*")))
     return bool(re.fullmatch(stars, host, re.S))
 
 

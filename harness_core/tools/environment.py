@@ -23,7 +23,7 @@ SET: Final = {
     "GIT_CONFIG_VALUE_0": "false",
     "GIT_CONFIG_KEY_1": "core.hooksPath",
     "GIT_CONFIG_VALUE_1": "/dev/null",
-    # Submodules have a configuration of their own, which nobody has looked at.
+    # Submodules are not entered, unless their own configuration says so, which is looked at before.
     "GIT_CONFIG_KEY_2": "diff.ignoreSubmodules",
     "GIT_CONFIG_VALUE_2": "all",
     "GIT_CONFIG_KEY_3": "submodule.recurse",

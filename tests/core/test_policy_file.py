@@ -192,6 +192,22 @@ def test_a_deny_rule_for_urls_that_is_taken_does_match_what_it_names(pattern: st
     assert urls.denies(pattern, f"{scheme or 'https'}://{named}")
 
 
+@pytest.mark.parametrize(
+    ("pattern", "url"),
+    [
+        ("https://*@example.com/", "https://example.com/"),
+        ("https://localhost:*", "http://localhost:8080/x"),
+        ("https://example.com:*/admin", "https://example.com/admin"),
+        ("http://[::1]:*", "http://[::1]/"),
+        ("*.example.com*", "https://example.com/"),
+        ("*evil*", "https://much-evil.example/"),
+    ],
+)
+def test_a_star_where_none_should_stand_denies_what_it_must_mean(pattern: str, url: str) -> None:
+    assert urls.denies(pattern, url)
+    assert not urls.denies(pattern, "https://other.test/")
+
+
 @given(st.sampled_from(["http", "https", "HTTPS"]), st.sampled_from(["", "me@", "a:b@"]),
        st.sampled_from(["evil.example", "EVIL.example.", "evil.example:8443", "%65vil.example"]),
        st.lists(st.sampled_from(["/", "//", "/./", "/x/../", "/%2e/", "\\"]), min_size=2, max_size=2),
