@@ -61,7 +61,7 @@ async def ask(
 def _can_be_stored(error: ModelError) -> bool:
     """Whether this can be put on record; with a kind that an adapter made up the model would be asked for ever."""
     try:
-        _CODEC.encode(ModelFailed(error.kind, 1, 1, str(error), retry_after=error.retry_after))
+        _CODEC.encode(ModelFailed(error.kind, 1, 1, valid_text(str(error)), retry_after=error.retry_after))
     except Exception:
         return False
     return True

@@ -40,7 +40,6 @@ from typing import Any, Final
 from harness_core.calls import valid_text
 from harness_core.errors import ConfigError
 from harness_core.events import HookRuled, Prompted, ToolCallEnd
-from harness_core.frozen import FrozenDict, frozen
 from harness_core.session import Trace
 from harness_core.tally import gate_key
 from harness_core.types import ToolCall, digest, readable, same
@@ -107,7 +106,7 @@ def run_point(point: Point, interceptors: Iterable[Any], trace: Trace, *about: A
     """
     ruled, told = Ruled(about[-1] if about else None), []
     asked = [one for one in interceptors if getattr(one, point, None) is not None]
-    shown = tuple(map(_frozen, about)) if asked else ()
+    shown = about
     for interceptor in asked:
         verdict, record = _asked(interceptor, point, trace, shown, late=late)
         if record is None:
@@ -181,13 +180,6 @@ def _escaped(interceptor: Any, trace: Trace, verdict: Deny) -> bool:
     return before >= max(1, getattr(interceptor, "escape_after", ESCAPE_AFTER))
 
 
-def _frozen(thing: Any) -> Any:
-    """So that a hook which would change arguments in place fails: only what it rules is on record."""
-    if not isinstance(thing, ToolCall) or isinstance(thing.args, FrozenDict):
-        return thing
-    return replace(thing, args=frozen(thing.args))
-
-
 def _failed(point: Point, interceptor: Any, why: str) -> Verdict | None:
     safety = rule_class(interceptor) == "safety"
     if FAILS[point] == "closed":
@@ -213,7 +205,7 @@ def _with(ruled: Ruled, verdict: Verdict | None, record: HookRuled) -> Ruled:
 def _rewritten(value: Any, to: Any) -> Any:
     match value:
         case ToolCall():
-            return replace(value, args=frozen(to))
+            return replace(value, args=to)
         case Prompted():
             return replace(value, text=to)
         case ToolCallEnd():

@@ -128,10 +128,13 @@ class Recording:
         """The rulings that nobody took."""
         return (fact for same in self._ruled.values() for fact in same)
 
+    def since(self, place: int) -> Iterator[Event]:
+        """The facts from this place on."""
+        return (self.facts[later] for later in range(place, len(self.facts)))
+
     def outcome(self, place: int) -> Event:
         """What the step came to whose first trace on record is the fact at this place."""
-        rest = (self.facts[later] for later in range(place, len(self.facts)))
-        return next((fact for fact in rest if isinstance(fact, OUTCOMES)), self.facts[place])
+        return next((fact for fact in self.since(place) if isinstance(fact, OUTCOMES)), self.facts[place])
 
 
 def with_rules_of(outer: Iterable[Event], facts: Iterable[Event]) -> tuple[Event, ...]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import dropwhile, islice, takewhile
+from itertools import dropwhile, takewhile
 from typing import Any, Final
 
 from harness_core.ending import LIMITS, SECONDS, closing, limit_reached, ruled_by_limits
@@ -106,8 +106,8 @@ class _Replay:
                     decided = not trace.batch
                     hears = not begins and isinstance(self.facts[last := self._ruled_with(place)], PromptHeard)
                     self.ruled = last if hears else self.ruled
-                    outcome, now = self.recording.outcome(place), self._decided_at(place)
-                    yield from self._step(trace, fact, outcome, now, hears=hears)
+                    outcome = self.recording.outcome(place)
+                    yield from self._step(trace, fact, outcome, self._decided_at(place, outcome), hears=hears)
                 if _on_an_agent(fact):
                     self.before = self.before or _at(folder, fact)
                 yield from self._about(folder, fact, place)
@@ -124,15 +124,15 @@ class _Replay:
 
     def _ruled_with(self, place: int) -> int:
         """The place of the last ruling that was stored with the fact here: on prompts, or what a compression led to."""
-        here, rest = self.facts[place], islice(self.facts, place + 1, None)
+        here, rest = self.facts[place], self.recording.since(place + 1)
         belongs = _on_a_step if isinstance(here, ContextCompressed) else _on_a_prompt
         return place + sum(1 for _ in takewhile(lambda fact: belongs(fact) and fact.at == here.at, rest))
 
-    def _decided_at(self, place: int) -> float:
+    def _decided_at(self, place: int, outcome: Event) -> float:
         """When it was decided what came to the fact at this place: what a model answered was asked for before, right
         after the fact before.
         """
-        slow = isinstance(self.recording.outcome(place), ReasonEnd | ModelFailed | ContextCompressed)
+        slow = isinstance(outcome, ReasonEnd | ModelFailed | ContextCompressed)
         return self.facts[place - 1 if slow and place else place].at
 
     def _step(self, trace: Trace, fact: Event, outcome: Event, now: float, *, hears: bool = False) -> Iterator[Ruling]:
@@ -207,10 +207,12 @@ class _Replay:
         """
         if state.submitted and isinstance(state.submitted.decision, Happened):
             return False
-        rest = dropwhile(lambda fact: isinstance(fact, ToolCallEnd | HookRuled), islice(self.facts, place, None))
+        if not state.child:
+            return True
+        rest = dropwhile(lambda fact: isinstance(fact, ToolCallEnd | HookRuled), self.recording.since(place))
         ended = isinstance(following := next(rest, None), RunEnd) and following.at == self.facts[place].at
         over = ended or (trace.run is not None and bool(trace.run.stop or trace.run.halted))
-        return not (state.child and over)
+        return not over
 
     # -- calls ---------------------------------------------------------------------------------------------------------
 

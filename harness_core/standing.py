@@ -43,7 +43,7 @@ def standing_of(state: CallState, trace: Trace, run: Run, policy: Policy, now: f
         verdict = last_look(policy.gate, trace, call.given(state.judged), state.inspection)
     else:
         verdict = judge(policy.gate, trace, call, state.inspection)
-    if problem := misfit(tool, verdict.args):
+    if verdict.args is not call.args and (problem := misfit(tool, verdict.args)):
         return Standing(state, end=results.unusable(call, problem), rulings=verdict.rulings)
     found = state.inspection(verdict.args)
     if tool.inspects and found is None:
@@ -63,7 +63,7 @@ def _judged(state: CallState, verdict: Judgement, trace: Trace, run: Run, policy
     if verdict.effect == "deny":
         return Standing(state, end=results.denied(call, verdict.reason), rulings=verdict.rulings)
     shown = call.given(verdict.args)
-    if shown.effect in run.rejected:
+    if run.rejected and shown.effect in run.rejected:
         return Standing(state, end=results.rejected_again(call, run.rejected[shown.effect]), rulings=verdict.rulings)
     if verdict.effect == "allow":
         return Standing(state, cleared=Cleared(call, verdict.args, rulings=verdict.rulings))

@@ -170,3 +170,13 @@ async def test_a_failure_that_an_adapter_makes_up_is_put_on_record_as_one_and_tr
     assert (end.status, len(model.requests)) == ("failed", 3)
     assert "no such thing" in end.answer
     assert {fact.kind for fact in await bench.store.read("s") if isinstance(fact, ModelFailed)} == {"server"}
+
+
+async def test_a_failure_whose_words_cannot_be_stored_as_they_are_keeps_its_kind(bench: Bench) -> None:
+    bench.clock.auto = True
+    model = ScriptedModel(then=ModelError("auth", "the key is wrong \ud800"))
+
+    end = only(await request(bench.engine(model), "hi"), RunEnd)
+
+    assert (end.status, len(model.requests)) == ("failed", 1)
+    assert {fact.kind for fact in await bench.store.read("s") if isinstance(fact, ModelFailed)} == {"auth"}
