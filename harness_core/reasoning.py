@@ -120,9 +120,7 @@ def before_model(trace: Trace, run: Run, policy: Policy, now: float, rulings: Ru
 
 def with_room(step: Reason, trace: Trace, run: Run, policy: Policy) -> Step:
     """The request, or what comes before it where the context has no room for it."""
-    notes = notes_of(step.rulings)
-    full = replace(trace, notes=(*trace.notes, *notes)) if notes else trace
-    return _shorten(full, run, policy, step.rulings) or step
+    return _shorten(with_all_that_it_holds(trace, step), run, policy, step.rulings) or step
 
 
 def _points(run: Run) -> Iterable[tuple[Point, tuple[ModelFailed, ...]]]:
@@ -144,7 +142,8 @@ def _hopeless(run: Run, policy: Policy) -> bool:
 def with_all_that_it_holds(trace: Trace, step: Reason) -> Trace:
     """The session as this request shows it. Its `seq` is the last fact that the request was built from."""
     run = trace.run
-    trace = replace(trace, notes=(*trace.notes, *notes_of(step.rulings)))
+    notes = notes_of(step.rulings)
+    trace = replace(trace, notes=(*trace.notes, *notes)) if notes else trace
     if not step.limit or run is None:
         return trace
     # The last message of a run answers what the run was about: whoever spoke since then begins the next one.
