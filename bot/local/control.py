@@ -119,7 +119,8 @@ async def _disconnect(workspace: "LocalWorkspace", sent: JSON) -> JSON:
 
 
 async def _fail(workspace: "LocalWorkspace", sent: JSON) -> JSON:
-    workspace.fail(sent["method"], **_some(sent, "error", "http_status", "retry_after", "times", "after_effect"))
+    how = _some(sent, "error", "http_status", "retry_after", "times", "after_effect", "only")
+    workspace.fail(sent["method"], **how)
     return {}
 
 

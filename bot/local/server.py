@@ -52,7 +52,7 @@ class Server:
             await asyncio.sleep(world.settings.delay)
         if method in world.settings.gates:
             await world.settings.gates[method].wait()
-        fault = self._fault(method)
+        fault = self._fault(method, arguments)
         if fault and not fault.after_effect:
             reply: JSON = {"ok": False, "error": fault.error or "ratelimited"}
         elif broken:
@@ -70,20 +70,19 @@ class Server:
         world.log.note("call", method=method, ok=ok, error=shown, arguments=arguments)
         return _faulty(request, fault) if fault else web.json_response(reply, headers=api.scopes_header(world))
 
-    def _fault(self, method: str) -> Fault | None:
-        """The next fault for this method, if one was ordered."""
-        queue = self.world.settings.faults.get(method)
-        if not queue:
-            return None
-        fault = queue[0]
-        fault.times -= 1
-        if fault.times <= 0:
-            queue.pop(0)
+    def _fault(self, method: str, arguments: JSON) -> Fault | None:
+        """The next fault for this call, if one was ordered."""
+        queue = self.world.settings.faults.get(method, [])
+        fault = next((one for one in queue if one.meets(arguments)), None)
+        if fault:
+            fault.times -= 1
+            if fault.times <= 0:
+                queue.remove(fault)
         return fault
 
     async def _respond(self, request: web.Request) -> web.StreamResponse:
         arguments, _, broken = await _read(request)
-        fault = self._fault("response_url")
+        fault = self._fault("response_url", arguments)
         if fault and not fault.after_effect:
             return _faulty(request, fault)
         status, text = (400, broken) if broken else by_url(self.world, request.match_info["key"], arguments)

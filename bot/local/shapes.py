@@ -55,6 +55,11 @@ class Fault:
     retry_after: float | None
     times: int
     after_effect: bool
+    only: JSON = field(default_factory=dict)
+
+    def meets(self, arguments: JSON) -> bool:
+        """Whether it is a call with these arguments that shall go wrong."""
+        return self.only.items() <= arguments.items()
 
     @property
     def cuts(self) -> bool:

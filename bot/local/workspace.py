@@ -187,12 +187,13 @@ class LocalWorkspace(Acting):
 
     def fail(
         self, method: str, *, error: str | None = None, http_status: int | None = None,
-        retry_after: float | None = None, times: int = 1, after_effect: bool = False,
+        retry_after: float | None = None, times: int = 1, after_effect: bool = False, only: JSON | None = None,
     ) -> None:  # fmt: skip
         """The next `times` calls of a method fail: with Slack's `error`, an HTTP status, or 429 with `retry_after`;
 
-        with none of these the connection is cut.  `after_effect`: the call is carried out, only its reply is lost."""
-        fault = Fault(error, http_status, retry_after, times, after_effect)
+        with none of these the connection is cut.  `after_effect`: the call is carried out, only its reply is lost.
+        `only`: arguments that a call must have to fail; others of the method go on."""
+        fault = Fault(error, http_status, retry_after, times, after_effect, only or {})
         self.settings.faults.setdefault(method, []).append(fault)
 
     def hold(self, method: str) -> asyncio.Event:

@@ -177,7 +177,7 @@ async def test_joining_a_run_gives_no_right_to_decide_in_it(tmp_path: Path) -> N
 
 async def test_a_person_whom_slack_does_not_know_is_refused(tmp_path: Path) -> None:
     async with desk_of(tmp_path) as desk:
-        desk.slack.fail("users.info", error="user_not_found")
+        desk.slack.fail("users.info", error="user_not_found", only={"user": people.BEN})
         ts = await desk.ask("change it", people.BEN)
 
         await desk.told(people.BEN, "could not find out who you are")
@@ -187,7 +187,7 @@ async def test_a_person_whom_slack_does_not_know_is_refused(tmp_path: Path) -> N
 
 async def test_while_slack_does_not_say_who_it_is_the_message_is_not_acknowledged(tmp_path: Path) -> None:
     async with desk_of(tmp_path) as desk:
-        desk.slack.fail("users.info", http_status=503, times=2)
+        desk.slack.fail("users.info", http_status=503, times=2, only={"user": people.BEN})
         ts = await desk.ask("change it", people.BEN)
         await desk.slack.wait_for(lambda s: [c for c in s.calls if c.method == "users.info" and not c.ok])
         assert desk.thread(ts) == []

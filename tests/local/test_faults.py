@@ -29,6 +29,17 @@ async def test_a_call_fails_as_often_as_ordered(workspace: LocalWorkspace, clien
     assert len(workspace.messages(people.GENERAL)) == 1
 
 
+async def test_a_fault_for_one_person_lets_calls_about_others_pass(
+    workspace: LocalWorkspace, client: AsyncWebClient
+) -> None:
+    workspace.fail("users.info", error="user_not_found", only={"user": people.BEN})
+
+    await client.users_info(user=people.ADA)
+    with pytest.raises(SlackApiError, match="user_not_found"):
+        await client.users_info(user=people.BEN)
+    await client.users_info(user=people.BEN)
+
+
 async def test_a_rate_limit_says_when_to_come_back(workspace: LocalWorkspace, client: AsyncWebClient) -> None:
     workspace.fail("chat.postMessage", retry_after=7)
 
