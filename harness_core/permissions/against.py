@@ -16,7 +16,7 @@ from harness_core.permissions.everywhere import commands_in
 from harness_core.permissions.paths import World, covers, placed
 from harness_core.permissions.patterns import Line
 from harness_core.permissions.rule import PermissionRule
-from harness_core.permissions.spelling import Glob
+from harness_core.permissions.spelling import Glob, base_name
 from harness_core.permissions.subjects import KINDS, every_path, every_text, same_json
 from harness_core.types import Args, canonical
 
@@ -100,7 +100,7 @@ def _run_by(command: str) -> _Run:
         if program is None or isinstance(program, Glob) or not program.isascii():
             unnamed.append(Line(argv))
         elif argv:
-            named[program.rpartition("/")[2].lower()].append(Line(argv))
+            named[base_name(program).lower()].append(Line(argv))
     return _Run(named, unnamed)
 
 

@@ -18,6 +18,7 @@ from harness_core.permissions.everywhere import commands_in
 from harness_core.permissions.options import risky
 from harness_core.permissions.patterns import Line
 from harness_core.permissions.programs import OWN, PROGRAMS
+from harness_core.permissions.spelling import base_name
 from harness_core.permissions.text import listed
 from harness_core.permissions.verbs import Argv
 from harness_core.permissions.wrappers import RUNNERS, SHELLS, running, starts
@@ -54,7 +55,7 @@ def carries(pattern: str, command: str) -> str:
     wanted = patterns.words_of(pattern).words
     if not wanted:
         return ""
-    name = wanted[0].rpartition("/")[2].casefold()
+    name = base_name(wanted[0]).casefold()
     found = _carried(command)
     if "\0" not in name:
         return next((by for by, line in found.get(name, ()) if patterns.strikes(pattern, line) != "no"), "")
@@ -83,9 +84,9 @@ def _carried(command: str) -> dict[str, list[tuple[str, Line]]]:
     every = commands_in(command)
     left = MOST_PLACES
     for argv in (*every.commands, *every.told):
-        by = (argv[0] or "").rpartition("/")[2] if argv else ""
+        by = base_name(argv[0]) if argv else ""
         for inner in _begun(_told(by, argv)) if by else ():
-            found.setdefault((inner[0] or "").rpartition("/")[2].casefold(), []).append((by, Line(inner)))
+            found.setdefault(base_name(inner[0]).casefold(), []).append((by, Line(inner)))
             left -= 1
             if left <= 0:
                 return found

@@ -16,7 +16,7 @@ from harness_core.permissions.gathered import (
     plain_file,
 )
 from harness_core.permissions.shells import Shells
-from harness_core.permissions.spelling import Glob, escapes
+from harness_core.permissions.spelling import Glob, base_name, escapes
 from harness_core.permissions.text import listed
 from harness_core.permissions.verbs import Argv, without_options
 from harness_core.permissions.wrappers import (
@@ -69,7 +69,7 @@ class Inner(Shells):
                 continue
             if "/" in first:
                 self.scripts.add(plain_file(first))
-            pending.extend(self._inner(first.rpartition("/")[2], current))
+            pending.extend(self._inner(base_name(first), current))
 
     def _too_deep(self, argv: Argv) -> None:
         """From here on every place in it counts as the beginning of a command, and every text in it as its words."""

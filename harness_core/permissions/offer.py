@@ -5,7 +5,6 @@ A prefix is shown as it is stored. It is never offered for what runs other progr
 
 from __future__ import annotations
 
-import posixpath
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
@@ -19,6 +18,7 @@ from harness_core.permissions.readonly import look
 from harness_core.permissions.rule import PermissionRule
 from harness_core.permissions.rules import speaking
 from harness_core.permissions.shell import Command, read
+from harness_core.permissions.spelling import base_name
 from harness_core.permissions.subjects import KINDS, paths_of, subject_of
 from harness_core.permissions.text import listed
 from harness_core.permissions.wrappers import INTERPRETERS, STATEFUL, runs_another, unnumbered
@@ -120,7 +120,7 @@ def lets_anything(rule: PermissionRule) -> str:
         return "it would let every command run"
     if exact_text(rule.pattern) is not None:
         return ""
-    name = posixpath.basename(next(iter(words_of(rule.pattern).words), ""))
+    name = base_name(next(iter(words_of(rule.pattern).words), ""))
     if unnumbered(name) in _ANYTHING or (runs_another(name) and name not in _DEPTH):
         return f"{name} runs whatever it is given"
     return ""

@@ -11,7 +11,7 @@ from functools import cached_property, lru_cache
 from typing import Literal
 
 from harness_core.permissions.shell import Command, read
-from harness_core.permissions.spelling import Glob
+from harness_core.permissions.spelling import Glob, base_name
 from harness_core.permissions.verbs import Argv
 
 Match = Literal["yes", "maybe", "no"]
@@ -108,7 +108,7 @@ def denied_program(pattern: str) -> str | None:
     words = words_of(pattern).words
     if not words or _STAR in words[0]:
         return None
-    name = words[0].rpartition("/")[2]
+    name = base_name(words[0])
     return name.lower() if name.isascii() else None
 
 
@@ -204,8 +204,8 @@ def _differs(wanted: str, word: str | None) -> bool:
 def _program(wanted: str, word: str | None) -> Match:
     if word is None:
         return "maybe"
-    name = _expression(wanted if _STAR in wanted else wanted.rpartition("/")[2], re.I)
-    if name.fullmatch(word) or name.fullmatch(word.rpartition("/")[2]):
+    name = _expression(wanted if _STAR in wanted else base_name(wanted), re.I)
+    if name.fullmatch(word) or name.fullmatch(base_name(word)):
         return "yes"
     return _by_glob(wanted, word)
 
@@ -241,7 +241,7 @@ def _rest(wanted: Sequence[str], line: Line) -> Match:
 def _by_glob(wanted: str, word: str) -> Match:
     if not isinstance(word, Glob):
         return "no"
-    return "maybe" if fnmatch.fnmatchcase(wanted.replace(_STAR, "x"), word.rpartition("/")[2]) else "no"
+    return "maybe" if fnmatch.fnmatchcase(wanted.replace(_STAR, "x"), base_name(word)) else "no"
 
 
 def _least(one: Match, other: Match) -> Match:

@@ -14,6 +14,7 @@ from harness_core.permissions.paths import World, protected
 from harness_core.permissions.programs import OWN, PROGRAMS
 from harness_core.permissions.readonly import look, path_fault, pieces
 from harness_core.permissions.shell import Command, read
+from harness_core.permissions.spelling import base_name
 from harness_core.permissions.text import listed
 from harness_core.permissions.urls import BadUrl, canonical_url, local
 from harness_core.permissions.words import Word, quoted
@@ -46,7 +47,7 @@ def beyond(part: Command, places: Sequence[int], folders: Sequence[str], world: 
     places: the words that wildcards stand for. decide: whether an inner command is allowed by itself.
     """
     name = part.words[0].text
-    base = name.rpartition("/")[2]
+    base = base_name(name)
     if base in STATEFUL - {"cd", "eval", "exec"}:
         return f"{base} changes what later commands mean"
     if running(part.argv):

@@ -12,6 +12,7 @@ from harness_core.permissions.flags import Given, Program, Refused, given
 from harness_core.permissions.paths import World, absolute, aims_at_secret, may_reach_secret, secret, within
 from harness_core.permissions.programs import ALLOW_NEGATION, ALLOW_OUTSIDE_READS, EXACT, OWN, known
 from harness_core.permissions.shell import Command, Reading, Redirect, read
+from harness_core.permissions.spelling import base_name
 from harness_core.permissions.words import Word, literal, quoted
 
 # Options whose value chooses, among many files, those that are read.
@@ -149,7 +150,7 @@ def needs(reading: Reading, world: World) -> Needs:
                     path = absolute(text, folder)
                     if text and within(path, world.workspace) and not secret(path[len(world.workspace) :]):
                         paths[posixpath.join(folder, text)] = None
-    git = any(posixpath.basename(word.text) == "git" for part in reading.commands for word in part.words)
+    git = any(base_name(word.text) == "git" for part in reading.commands for word in part.words)
     return Needs(tuple(paths), tuple(globs), git)
 
 

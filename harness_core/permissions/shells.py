@@ -12,6 +12,7 @@ from harness_core.permissions.gathered import (
     plain_file,
 )
 from harness_core.permissions.orders import Orders
+from harness_core.permissions.spelling import base_name
 from harness_core.permissions.verbs import Argv
 from harness_core.permissions.wrappers import (
     SHELLS,
@@ -91,7 +92,7 @@ class Shells(Orders):
     def _repeated(self, mark: str, inner: list[Argv]) -> list[Argv]:
         """Commands that are run with words from elsewhere: a shell must not find its program there."""
         for one in inner:
-            name = (one[0] or "").rpartition("/")[2] if one else ""
+            name = base_name(one[0]) if one else ""
             if name in SHELLS and any(word and mark in word for word in one):
                 self._hides("a shell is given a command that is only known when it runs")
             elif one and (mark in (one[0] or "") or (len(one) == 1 and runs_another(name))):

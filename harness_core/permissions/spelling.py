@@ -28,6 +28,11 @@ _NOT_BRACES: Final = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"|\\.|\$\{[^}]*\}",
 _NAMED: Final = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "v": "\v"}
 
 
+def base_name(word: str | None) -> str:
+    """What a program is called, wherever it lies; "" for a word that nobody knows."""
+    return (word or "").rpartition("/")[2]
+
+
 def escapes(text: str) -> str:
     """What `printf` and `echo -e` make of a text with escapes."""
     return _ANSI.sub(_unescaped, text)

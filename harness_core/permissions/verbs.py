@@ -7,6 +7,7 @@ from collections.abc import Set as AbstractSet
 from itertools import islice
 from typing import Final
 
+from harness_core.permissions.spelling import base_name
 from harness_core.permissions.text import listed
 
 Argv = tuple[str | None, ...]
@@ -46,7 +47,7 @@ def verbs(argv: Sequence[str | None], groups: AbstractSet[str] = _GROUPS) -> Ite
 
 def without_options(argv: Argv) -> list[Argv]:
     """A program of verbs without the options before each of its first verbs, in every reading of them."""
-    if (argv[0] or "").rpartition("/")[2] not in _VERBED:
+    if base_name(argv[0]) not in _VERBED:
         return []
     found: list[Argv] = []
     pending = [(argv, 1)]

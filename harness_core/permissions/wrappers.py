@@ -8,6 +8,7 @@ from heapq import heapify, heappop, heappush
 from itertools import islice
 from typing import Final
 
+from harness_core.permissions.spelling import base_name
 from harness_core.permissions.text import listed
 from harness_core.permissions.verbs import verbs
 
@@ -118,13 +119,13 @@ def runs_another(name: str) -> bool:
 
 def running(argv: Sequence[str | None]) -> list[int]:
     """The places of verbs that run any program; [] if there is none."""
-    known = RUNNERS.get((argv[0] or "").rpartition("/")[2])
+    known = RUNNERS.get(base_name(argv[0]))
     return [at for at in verbs(argv) if argv[at] in known] if known else []
 
 
 def starts(argv: Sequence[str | None], most: int | None = None) -> list[int]:
     """Where the inner command of a wrapper may begin, as places in argv, or the first of them; [] if it is none."""
-    name = (argv[0] or "").rpartition("/")[2]
+    name = base_name(argv[0])
     found: list[int] = []
     if name in _BEFORE:
         found += islice(_behind(name, argv, [1], *_BEFORE[name]), most)
@@ -142,7 +143,7 @@ def starts(argv: Sequence[str | None], most: int | None = None) -> list[int]:
 
 def opens_shell(argv: Sequence[str | None]) -> bool:
     """Whether a program starts a shell that runs what it is fed with, since it is given no command."""
-    name = (argv[0] or "").rpartition("/")[2]
+    name = base_name(argv[0])
     if name in _OPEN_SHELL:
         given = any(word in ("-c", "--command", "--run") for word in argv)
         return not given and not any(re.search(r"[^\d]", argv[at] or "x") for at in starts(argv))
