@@ -19,11 +19,7 @@ from harness_core.permissions.shells import Shells
 from harness_core.permissions.spelling import Glob, base_name, escapes
 from harness_core.permissions.text import listed
 from harness_core.permissions.verbs import Argv, without_options
-from harness_core.permissions.wrappers import (
-    SHELLS,
-    opens_shell,
-    starts,
-)
+from harness_core.permissions.wrappers import SHELLS, opens_shell, starts
 
 _RUNS_NEXT: Final = re.compile(
     r"--(?:[a-z]+-)*(?:command|exec|prog|program|action|pager|pre|cmd|pack|wrapper|editor|shell|run|filter|rsh|extcmd"
@@ -81,6 +77,8 @@ class Inner(Shells):
 
     def _inner(self, name: str, argv: Argv) -> list[Argv]:
         """The commands that this one runs; strings that it evaluates are put aside for reading."""
+        if opens_shell(argv):
+            self._fed()
         if name in SHELLS:
             self._shell(argv)
         elif name in _EVALUATED:
@@ -117,8 +115,6 @@ class Inner(Shells):
             places = [at for at, word in enumerate(argv) if word in ("-c", "--command")]
             for at in places:
                 self._add((argv[at + 1 : at + 2] or ("",))[0] or "")
-            if opens_shell(argv):
-                self._fed()
             return [argv[at + 1 :] for at in places[-MOST_INNER - 2 :]]  # the last are looked at first
         elif name == "env":
             self._option_string(argv, ("-S", "--split-string"))
@@ -131,8 +127,6 @@ class Inner(Shells):
         self.written.update(map(plain_file, written(name, argv[1:])))
         for text in embedded(name, argv[1:]):
             self._add(text)
-        if opens_shell(argv):
-            self._fed()
         if name == "command" and len(argv) > 1 and argv[1] and re.fullmatch(r"-p?[vV]+", argv[1]):
             return []  # it only says what the name means
         inner = [argv[start:] for start in starts(argv, MOST_INNER + 1)]

@@ -7,17 +7,9 @@ from itertools import islice, pairwise
 from typing import Final
 
 from harness_core.permissions.embedded import AWKS, SEDS, computes
-from harness_core.permissions.gathered import (
-    CALLS,
-    FED,
-    MOST_INNER,
-    Gathered,
-)
+from harness_core.permissions.gathered import CALLS, FED, MOST_INNER, Gathered
 from harness_core.permissions.verbs import Argv, verbs
-from harness_core.permissions.wrappers import (
-    INTERPRETERS,
-    unnumbered,
-)
+from harness_core.permissions.wrappers import INTERPRETERS, unnumbered
 
 # Keys of git's configuration whose value is run.
 _RUNS_KEY: Final = re.compile(

@@ -6,20 +6,11 @@ import re
 from itertools import pairwise
 from typing import Final
 
-from harness_core.permissions.gathered import (
-    FED,
-    MOST_INNER,
-    plain_file,
-)
+from harness_core.permissions.gathered import FED, MOST_INNER, plain_file
 from harness_core.permissions.orders import Orders
 from harness_core.permissions.spelling import base_name
 from harness_core.permissions.verbs import Argv
-from harness_core.permissions.wrappers import (
-    SHELLS,
-    running,
-    runs_another,
-    starts,
-)
+from harness_core.permissions.wrappers import SHELLS, running, runs_another, starts
 
 _TABLE: Final = re.compile(r"-[A-Za-z]*f|--(?:make)?file=")
 _SOURCE: Final = re.compile(r"\d+|:::\+?|::::\+?")  # of arguments for `parallel`, where its command should stand

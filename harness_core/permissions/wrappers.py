@@ -131,8 +131,6 @@ def starts(argv: Sequence[str | None], most: int | None = None) -> list[int]:
         found += islice(_behind(name, argv, [1], *_BEFORE[name]), most)
         if name == "coproc" and len(argv) > 2:
             found.append(2)
-    if name not in RUNNERS:
-        return sorted({*found})[:most] if len(found) > 1 else found
     alike: dict[tuple[int, str], list[int]] = {}  # looked at together: there may be hundreds of verbs
     for at in running(argv):
         alike.setdefault(RUNNERS[name][argv[at] or ""], []).append(at + 1)
