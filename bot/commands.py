@@ -10,7 +10,7 @@ from bot import approvers, rule_words, words
 from bot.approvers import REQUESTER, Who
 from bot.facts import ApprovalsSwitched, ApproverChanged, ChannelSwitched, NetworkSwitched, Paused, SensitiveChanged
 from bot.heard import Configure
-from bot.ids import thread_of
+from bot.ids import PERSON, thread_of
 from bot.rule_commands import RuleCommands
 from bot.settings import EVERYWHERE, OFF_SECONDS, InForce, SettingsBook
 from bot.shown import shown_line
@@ -19,7 +19,7 @@ from harness_core.events import Event, RuleChanged
 
 MOST_LISTED: Final = 20  # rules or tasks that one answer names
 MOST_SEARCHED: Final = 200  # threads that are looked through for what waits, the newest first
-_PERSON: Final = re.compile(r"<@([UW][A-Z0-9]{2,20})(?:\|[^>]*)?>|@?([UW][A-Z0-9]{2,20})")
+_NAMED: Final = re.compile(rf"<@({PERSON})(?:\|[^>]*)?>|@?({PERSON})")
 
 
 class Commands:
@@ -187,7 +187,7 @@ def _named(word: str) -> str:
     """The person that a word of a command names, or `requester`; "" for nobody."""
     if word.casefold() == REQUESTER:
         return REQUESTER
-    found = _PERSON.fullmatch(word)
+    found = _NAMED.fullmatch(word)
     return (found[1] or found[2]) if found else ""
 
 

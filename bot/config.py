@@ -14,6 +14,7 @@ from typing import Final, Literal, TypeVar
 from urllib.parse import urlsplit
 
 from bot.approvers import REQUESTER
+from bot.ids import PERSON
 from harness_core.errors import ConfigError
 from harness_core.policy_file import NAME
 
@@ -23,7 +24,6 @@ GRACE: Final = 8  # seconds; Docker kills what it asked to stop after ten
 
 Word = TypeVar("Word", bound=str)
 
-_PERSON: Final = re.compile(r"[UW][A-Z0-9]{2,20}")
 _WHERE: Final = {
     "SLACK_BOT_TOKEN": "api.slack.com/apps, your app, OAuth & Permissions, Bot User OAuth Token (xoxb-…)",
     "SLACK_APP_TOKEN": "api.slack.com/apps, your app, Basic Information, App-Level Tokens, connections:write (xapp-…)",
@@ -209,7 +209,7 @@ class _Reader:
     def people(self, name: str, *words: str) -> frozenset[str]:
         """Ids of people, parted by commas or blanks; `words` are allowed among them."""
         found = [one for one in re.split(r"[\s,]+", self.text(name)) if one]
-        wrong = [one for one in found if one not in words and not _PERSON.fullmatch(one)]
+        wrong = [one for one in found if one not in words and not re.fullmatch(PERSON, one)]
         if wrong:
             shown = ", ".join(repr(one[:30]) for one in wrong[:5])
             self.wrong.append(

@@ -8,19 +8,17 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from typing import Final, Literal, cast
+from typing import Final, Literal, cast, get_args
 
 from bot import limits
 
 # What a person can do with a card, as action_id of its buttons.
 Action = Literal["approve", "review", "reject", "skip", "always", "edit", "view", "rerun", "happened"]
-ACTIONS: Final[frozenset[str]] = frozenset(
-    {"approve", "review", "reject", "skip", "always", "edit", "view", "rerun", "happened"}
-)
+ACTIONS: Final[frozenset[str]] = frozenset(get_args(Action))
 
 # What a modal decides when it is submitted, as callback_id of the view.
 Form = Literal["review", "review_rerun", "reject", "skip", "always", "happened", "edit"]
-FORMS: Final[frozenset[str]] = frozenset({"review", "review_rerun", "reject", "skip", "always", "happened", "edit"})
+FORMS: Final[frozenset[str]] = frozenset(get_args(Form))
 LOADING: Final = "loading"
 
 # Inputs of those modals: block_id and action_id are the same word.
@@ -29,6 +27,7 @@ CHOICE: Final = "choice"
 WHERE: Final = "where"
 WHAT: Final = "what"
 
+PERSON: Final = "[UW][A-Z0-9]{2,20}"  # the id of a member, as a regular expression
 SHORT_ID: Final = 6  # hex digits of a fingerprint that people see and type
 _FINGERPRINT: Final = re.compile(r"[0-9a-f]{64}")
 _TYPED_ID: Final = re.compile(r"#?([0-9a-f]{6,64})", re.IGNORECASE)

@@ -6,16 +6,16 @@ import re
 from datetime import UTC, datetime
 from typing import Final
 
+from bot.ids import PERSON
 from bot.limits import escape
 
-_PERSON: Final = re.compile(r"[UW][A-Z0-9]{1,20}")
 _LAST_DATE: Final = 4_000_000_000.0  # seconds since the epoch; beyond it Slack shows no date
 DATE: Final = "{date_short_pretty} {time}"
 
 
 def mention(user: str) -> str:
     """A person by name, which notifies them; what is no id of Slack's stands there as text."""
-    return f"<@{user}>" if _PERSON.fullmatch(user) else escape(user[:60])
+    return f"<@{user}>" if re.fullmatch(PERSON, user) else escape(user[:60])
 
 
 def code(seen: str) -> str:

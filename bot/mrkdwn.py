@@ -21,6 +21,7 @@ from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
 from bot import limits
+from bot.ids import PERSON
 from bot.limits import escape
 from bot.packing import FENCE, Part, packed
 from harness_core.masking import mask, masked
@@ -41,9 +42,7 @@ _CELL: Final = re.compile(r"(?<=\|)([^|\n]*)\|([^|\n]*)(?=\|)")  # of a table th
 _HOST: Final = re.compile(r"[a-z0-9._:~-]+")
 _UNSAFE: Final = re.compile(r"[\s|<>\\]")  # in an address: ends the link, or is read differently by browsers
 # A member's id, bare or as a mention that was escaped; code and what is a link or date already come first, to be kept.
-_ID: Final = re.compile(
-    r"`[^`\n]*`|<[^<>\n]*>|&lt;@(?P<a>[UW][A-Z0-9]{2,20})&gt;|(?<![\w@/.:-])(?P<b>[UW][A-Z0-9]{2,20})(?![\w/@-])"
-)
+_ID: Final = re.compile(rf"`[^`\n]*`|<[^<>\n]*>|&lt;@(?P<a>{PERSON})&gt;|(?<![\w@/.:-])(?P<b>{PERSON})(?![\w/@-])")
 
 
 def to_messages(

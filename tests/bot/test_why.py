@@ -37,7 +37,7 @@ def ran(call: ToolCall) -> tuple[Event, ...]:
 
 def asked(call: ToolCall, reason: str, *decided: Any, via: str = "button") -> tuple[Event, ...]:
     task = HITLTask(call.call_uuid, call.name, call.args, reason, fingerprint=call.call_uuid * 32)
-    return (HITLPending((task,)), *(HITLSubmitted(task.fingerprint, one, "U2", via) for one in decided))
+    return (HITLPending((task,)), *(HITLSubmitted(task.fingerprint, one, "U22", via) for one in decided))
 
 
 def told(*facts: Event, rules: tuple[PermissionRule, ...] = ()) -> list[str]:
@@ -51,8 +51,8 @@ def test_what_asked_says_why_and_what_was_decided() -> None:
     assert told(*facts, *asked(CHANGE, "the part `rm x` is not known."))[1] == (
         "• change `n: 1` *asked*: the part `rm x` is not known. It waits (`#c2c2c2`)."
     )
-    assert told(*facts, *asked(CHANGE, "so", Approve()))[1].endswith("Then it was approved by <@U2>.")
-    assert told(*facts, *asked(CHANGE, "so", Reject("no")))[1].endswith("Then it was rejected by <@U2>.")
+    assert told(*facts, *asked(CHANGE, "so", Approve()))[1].endswith("Then it was approved by <@U22>.")
+    assert told(*facts, *asked(CHANGE, "so", Reject("no")))[1].endswith("Then it was rejected by <@U22>.")
     assert told(*facts, *asked(CHANGE, "so", Expired(), via="expired"))[1].endswith("Nobody decided in time.")
     released = Approve(comment="Released: the rule “allow change” allows it")
     assert told(*facts, *asked(CHANGE, "so", released, via="release"))[1].endswith(
