@@ -36,7 +36,7 @@ def _reason(rules: Book, args: Args, world: World, *, only_reads: bool) -> str |
     if KINDS.get(tool) == "bash":
         verdict = unasked(rules, args, world)
         return None if verdict.effect == "allow" else verdict.reason
-    if tool in ("read", "ls") and only_reads:
+    if tool in ("read", "ls", "grep", "glob") and only_reads:
         return ReadToolStrategy(tool, here).evaluate(Trace(), args)
     if KINDS.get(tool) == "path":
         return WriteToolStrategy(tool, here).evaluate(Trace(), args)

@@ -15,6 +15,8 @@ GIT_RUNS: Final = (
     r"|^core\.(sshcommand|alternaterefscommand|gitproxy|worktree)$|^extensions\.partialclone$"
     r"|^remote\..*\.(promisor|uploadpack|vcs)$|^pretty\.|^format\.pretty$"
 )
+# In place of a key: what git shows then is not in the workspace alone.
+ABOVE: Final = "(begins above the workspace)"
 _VERIFIES: Final = re.compile(r"%[-+ ]?G|signature")  # a sign behind % says what goes before the text, if there is any
 
 _DIFF: Final = (

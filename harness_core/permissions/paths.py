@@ -20,7 +20,7 @@ class World:
 
     workspace, home: absolute paths; the workspace is where commands start. paths: the real absolute paths of what the
     call names, in its order, all symlinks followed; None says that there are no symlinks. git_runs: what the
-    repository's own configuration would run ("" for nothing). addresses: what the host of a URL resolves to.
+    repository's own configuration would run ("" for nothing), or ABOVE. addresses: what the host of a URL resolves to.
     redirects: the URLs that a fetch would be led to.
     """
 

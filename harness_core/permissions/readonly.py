@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from harness_core.permissions.flags import Given, Program, Refused, given
+from harness_core.permissions.git import ABOVE
 from harness_core.permissions.paths import World, absolute, aims_at_secret, may_reach_secret, secret, within
 from harness_core.permissions.programs import ALLOW_NEGATION, ALLOW_OUTSIDE_READS, EXACT, OWN, known
 from harness_core.permissions.shell import Command, Reading, Redirect, read
@@ -254,6 +255,8 @@ def _plain_value(words: Sequence[Word], at: int, name: str) -> None:
 
 
 def _git(what: Program, words: Sequence[Word], places: Sequence[str], world: World) -> None:
+    if world.git_runs == ABOVE:
+        raise Refused("the repository begins above the workspace, so git shows what lies outside")
     if world.git_runs:
         raise Refused(f"the repository's own git settings would run {world.git_runs}")
     if any(place != world.workspace for place in places):

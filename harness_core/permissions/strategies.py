@@ -8,7 +8,7 @@ from typing import Final
 
 from harness_core.permissions import urls
 from harness_core.permissions.book import book
-from harness_core.permissions.paths import World, placed, protected, secret, unusual, within
+from harness_core.permissions.paths import World, aims_at_secret, placed, protected, secret, unusual, within
 from harness_core.permissions.rules import unasked
 from harness_core.permissions.subjects import paths_of, subject_of
 from harness_core.session import Trace
@@ -74,7 +74,10 @@ class WriteToolStrategy:
 
 @dataclass(frozen=True, slots=True)
 class ReadToolStrategy:
-    """Asks for files that may hold secrets, or that lie outside the workspace; other files are read unasked."""
+    """Asks for files that may hold secrets, or that lie outside the workspace; other files are read unasked.
+
+    glob: an argument by which a search chooses the files that it reads.
+    """
 
     tool: str = "read"
     world: WorldFor = _unnamed
@@ -89,6 +92,8 @@ class ReadToolStrategy:
             places = [placed(path, world) for path in paths]
         except Exception as error:  # a fault of the gate must not become a permission
             return f"the call could not be judged ({type(error).__name__})"
+        if isinstance(chosen := args.get("glob"), str) and aims_at_secret(chosen):
+            return f"{chosen} chooses files that may hold secrets"
         for place in (*places, *(world.paths or ())):
             if not within(place, world.workspace):
                 return f"{place} lies outside the workspace"

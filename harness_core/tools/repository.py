@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from harness_core.permissions.git import GIT_RUNS
+from harness_core.permissions.git import ABOVE, GIT_RUNS
 from harness_core.tools.environment import clean_environment
 
 SECONDS: Final = 5  # that one question to git may take
@@ -25,7 +25,7 @@ class _Unreadable(Exception):
 
 def runs(root: str, home: str) -> str:
     """The first key of the configuration of the repository here, or of one of its submodules, that runs a program, or
-    "". What cannot be read counts.
+    "". What cannot be read counts. ABOVE where the repository begins above this folder.
 
     What the machine and its user set up elsewhere is theirs; it is the agent's if their home is the workspace.
     """
@@ -36,6 +36,8 @@ def runs(root: str, home: str) -> str:
     theirs = {"system", "command"} if f"{home}/".startswith(f"{root}/") else {"system", "command", "global"}
     left, seen = [root], {root}
     try:
+        if _begins_above(program, root, environment):
+            return ABOVE
         while left:
             folder = left.pop()
             if key := _key(program, folder, environment, theirs):
@@ -49,6 +51,11 @@ def runs(root: str, home: str) -> str:
     except _Unreadable as problem:
         return str(problem)
     return ""
+
+
+def _begins_above(program: str, root: str, environment: Mapping[str, str]) -> bool:
+    done = _asked([program, "rev-parse", "--show-toplevel"], root, environment)
+    return done.returncode == 0 and os.path.realpath(os.fsdecode(done.stdout.removesuffix(b"\n"))) != root
 
 
 def _key(program: str, folder: str, environment: Mapping[str, str], theirs: set[str]) -> str:

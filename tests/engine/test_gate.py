@@ -15,7 +15,7 @@ from harness_core.testing import ScriptedModel, call
 from harness_core.tools.repository import MOST
 from tests.engine.harness import Bench, only, request
 
-TOOLS = ["read", "ls", "write", "bash"]
+TOOLS = ["read", "ls", "write", "bash", "grep", "glob"]
 
 
 def git(folder: Path, *words: str) -> None:
@@ -147,6 +147,16 @@ async def test_a_submodule_that_git_cannot_read_asks(bench: Bench) -> None:
     assert "unreadable" in why
 
 
+async def test_git_asks_where_the_repository_begins_above_the_workspace(bench: Bench) -> None:
+    (bench.folder / "ws").mkdir(parents=True)
+    git(bench.folder, "init", "-q")
+    (why,), _ = await asked(bench, call("bash", command="git log -p"), session="above")
+    assert "above the workspace" in why
+
+    git(bench.folder / "ws", "init", "-q")
+    assert (await asked(bench, call("bash", command="git status"), session="own"))[0] == []
+
+
 async def test_more_submodules_than_are_looked_at_ask(bench: Bench) -> None:
     folder = bench.folder / "ws"
     folder.mkdir(parents=True)
@@ -190,6 +200,38 @@ async def test_a_file_that_may_hold_secrets_is_not_read_unasked(bench: Bench) ->
     assert await asked(bench, call("read", path="a.txt"), session="a") == ([], ["ok"])
     (why,), _ = await asked(bench, call("read", path=".env"), session="b")
     assert "secrets" in why
+
+
+@pytest.mark.parametrize(
+    "search",
+    [
+        {"path": ".env"},
+        {"path": "link"},
+        {"path": ".ssh"},
+        {"glob": ".env"},
+        {"glob": "**/.e*"},
+        {"glob": "*.pem"},
+        {"glob": "{a,.env}"},
+    ],
+)
+async def test_a_search_that_names_what_may_hold_secrets_asks(bench: Bench, search: dict[str, str]) -> None:
+    (bench.folder / "ws").mkdir(parents=True)
+    (bench.folder / "ws" / ".env").write_text("KEY=1")
+    (bench.folder / "ws" / "link").symlink_to(".env")
+
+    (why,), _ = await asked(bench, call("grep", pattern=".", **search))
+
+    assert "secrets" in why
+
+
+async def test_a_search_that_names_no_secret_runs_unasked(bench: Bench) -> None:
+    (bench.folder / "ws").mkdir(parents=True)
+    (bench.folder / "ws" / "a.py").write_text("hello")
+
+    searches = [call("grep", pattern="hello"), call("grep", pattern=".", path="a.py"), call("glob", pattern="**/.env")]
+    found = await asked(bench, *searches, call("grep", pattern="password", glob="*.{py,md}"))
+
+    assert found == ([], ["ok"] * 4)
 
 
 async def test_a_rule_for_a_folder_lets_writes_in_it_run_and_no_others(bench: Bench) -> None:
