@@ -178,6 +178,9 @@ class HookRuled(Event):
     escape_key: str | None = None
     suggests: str | None = None
 
+    def __post_init__(self) -> None:
+        freeze(self, "payload")
+
 
 @dataclass(frozen=True, slots=True)
 class HITLPending(Event):
@@ -253,6 +256,9 @@ class PolicyInForce(Event):
 
     digest: str
     content: Args = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        freeze(self, "content")
 
 
 @dataclass(frozen=True, slots=True)

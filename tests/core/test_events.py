@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from datetime import date
 from decimal import Decimal
 from typing import Any
@@ -46,6 +46,7 @@ from harness_core.events import (
     ToolCallEnd,
     ToolCallStart,
 )
+from harness_core.frozen import FrozenDict, FrozenList
 from harness_core.hitl import Approve, Expired, Happened, HITLTask, Reject, Rerun, Skip
 from harness_core.permissions.rule import PermissionRule
 from harness_core.types import Inspection, Message, ToolCall, Usage
@@ -140,6 +141,23 @@ def test_a_decision_comes_back_as_the_kind_it_was(decision: Any) -> None:
 
     assert isinstance(back, HITLSubmitted)
     assert type(back.decision) is type(decision)
+
+
+def open_to_change(held: Any) -> list[Any]:
+    """The objects and arrays in a value that can be changed in place."""
+    if is_dataclass(held):
+        return [found for f in fields(held) for found in open_to_change(getattr(held, f.name))]
+    if not isinstance(held, dict | list | tuple):
+        return []
+    parts = held.values() if isinstance(held, dict) else held
+    open_ = not isinstance(held, FrozenDict | FrozenList | tuple)
+    return [held] * open_ + [found for part in parts for found in open_to_change(part)]
+
+
+@pytest.mark.parametrize("event", FULL, ids=lambda e: type(e).__name__)
+def test_what_a_fact_holds_cannot_be_changed(event: Event) -> None:
+    assert open_to_change(event) == []
+    assert open_to_change(there_and_back(event)) == []
 
 
 def test_every_kind_of_fact_and_every_decision_is_among_these() -> None:
