@@ -20,10 +20,13 @@ class Interrupted(Exception):
 
 
 def ends_us(error: BaseException) -> bool:
-    """Whether this is to end whoever meets it: somebody is at the keyboard, or our own task was cancelled. Any other
-    exit or cancellation is a fault of the work that raised it.
+    """Whether this is to end whoever meets it: somebody is at the keyboard, our own task was cancelled, or it is put
+    away because no event loop runs it any more. Any other exit or cancellation is a fault of the work that raised it.
     """
-    task = asyncio.current_task()
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:
+        return True
     cancelled = isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
     return cancelled or isinstance(error, KeyboardInterrupt)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from harness_core.background import ends_us
 from harness_core.errors import ModelError
 from harness_core.events import Event, HookRuled, ModelFailed, RunEnd, ToolCallEnd
 from harness_core.handle import HITL
@@ -162,6 +163,14 @@ async def test_a_callback_of_an_always_allow_that_hangs_or_leaves_holds_up_nobod
     await tell_approved([hang, leave, tell], "own", {}, seconds=0.01)
 
     assert told == ["own"]
+
+
+def test_whoever_is_put_away_with_its_event_loop_ends_and_blames_nobody() -> None:
+    assert ends_us(GeneratorExit())
+
+
+async def test_an_exit_while_we_run_is_a_fault_of_whoever_raised_it() -> None:
+    assert not ends_us(GeneratorExit())
 
 
 async def test_an_observer_that_leaves_is_told_of_the_next_fact_all_the_same(bench: Bench) -> None:
