@@ -9,7 +9,7 @@ from typing import Final
 
 from harness_core import results
 from harness_core.compression.shape import Sizes
-from harness_core.delegate import at_work, depth_of
+from harness_core.delegate import at_work, depth_of, outset_in
 from harness_core.errors import LeaseLost
 from harness_core.events import Prompted
 from harness_core.journal import Journal
@@ -22,7 +22,6 @@ from harness_core.react import needs_start, next_step
 from harness_core.session import CallState, Trace
 from harness_core.steps import Child, Close, Delegate, Policy, Rest, Step, Tell, Within
 from harness_core.subagents import Subagents
-from harness_core.tally import added
 
 HANDED_OVER: Final = "task"  # key of the prompt that a sub-agent's journal begins with
 
@@ -108,21 +107,8 @@ class Worker:
             return Child(Trace(), Rest(), f"there is no agent {name!r} any more")
         worker = await self._hired(state.child, self._crew.subagents.around(agent, depth))
         narrowed = await self._crew.policies.on_record(self._crew.subagents.policy(policy, trace.rules, agent, depth))
-        step = await worker.look(self._within(narrowed, trace))
+        step = await worker.look(replace(narrowed, outset=outset_in(trace, self._around.clock.now())))
         return Child(worker.trace, step)
-
-    def _within(self, policy: Policy, session: Trace) -> Policy:
-        """The policy of a sub-agent that works in a session, with what its run is to begin with; see RunStart."""
-        run = session.run
-        if run is None:
-            return policy
-        return replace(
-            policy,
-            spent=(*run.spent, run.elapsed(self._around.clock.now())),
-            rejected=run.rejected,
-            outside=added(run.outside, session.usage),
-            outside_unpriced=added(run.outside_unpriced, session.unpriced),
-        )
 
     async def _hired(self, session_id: str, around: Surroundings) -> Worker:
         if session_id not in self._children:

@@ -29,13 +29,14 @@ from dataclasses import replace
 from harness_core import results
 from harness_core.events import NO_USAGE, Event, HITLDecided, HookRuled, Run, StopRequested, ToolCallEnd, ToolCallStart
 from harness_core.hooks import run_point
-from harness_core.session import Asked, CallState, Trace
+from harness_core.session import Asked, CallState, Trace, added
 from harness_core.steps import (
     Child,
     Cleared,
     Close,
     Delegate,
     End,
+    Outset,
     Policy,
     Report,
     Rest,
@@ -81,6 +82,15 @@ def handed_over(cleared: Cleared, trace: Trace, policy: Policy, rulings: tuple[H
     call = cleared.call.given(cleared.args)
     ruled = run_point("subagent_start", policy.gate.hooks, trace, call)
     return Delegate(cleared, journal_of(trace.session_id, call.call_uuid), (*rulings, *cleared.rulings, *ruled.rulings))
+
+
+def outset_in(session: Trace, now: float) -> Outset:
+    """With what the run of a sub-agent begins that works in this session."""
+    run = session.run
+    if run is None:
+        return Outset()
+    outside, unpriced = added(run.outside, session.usage), added(run.outside_unpriced, session.unpriced)
+    return Outset((*run.spent, run.elapsed(now)), run.rejected, outside, unpriced)
 
 
 def child_step(state: CallState, trace: Trace, policy: Policy, now: float, note: str = "") -> Step:

@@ -147,15 +147,16 @@ class Performer:
 
     async def _begin(self, step: Begin, policy: Policy) -> None:
         self.flush()
+        outset = policy.outset
         start = RunStart(
             self._around.new_id(),
             requested_by=step.prompt.by,
             policy_digest=policy.digest,
             prompt_digest=policy.prompt_digest,
-            spent=policy.spent,
-            rejected=policy.rejected,
-            outside=policy.outside,
-            outside_unpriced=policy.outside_unpriced,
+            spent=outset.spent,
+            rejected=outset.rejected,
+            outside=outset.outside,
+            outside_unpriced=outset.outside_unpriced,
         )
         await self._recorder.record((start, *(replace(f, run_id=start.run_id) for f in step.facts)), guarded=True)
 

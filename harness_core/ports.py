@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from harness_core.events import Event
+from harness_core.events import NO_USAGE, Event
 from harness_core.types import Args, Deadline, Inspection, Message, ToolResult, Usage
 
 
@@ -68,7 +68,7 @@ class ModelReply:
 
     text: str = ""
     calls: tuple[ProposedCall, ...] = ()
-    usage: Usage = Usage()  # noqa: RUF009 (frozen)
+    usage: Usage = NO_USAGE
     finish_reason: str = ""
 
 

@@ -25,14 +25,24 @@ class Expiry:
 
 
 @dataclass(frozen=True, slots=True)
+class Outset:
+    """With what a sub-agent's run begins, as RunStart has it; nothing where there is no session that it works in."""
+
+    spent: tuple[float, ...] = ()
+    rejected: Mapping[str, str] = field(default_factory=dict)
+    outside: Usage = NO_USAGE
+    outside_unpriced: Usage = NO_USAGE
+
+
+@dataclass(frozen=True, slots=True)
 class Policy:
     """All that a step rests on, beside the trace. can_ask: approvals are on, and the agent has the tool `hitl`.
 
     max_steps: model messages per run. max_seconds: that a run may be worked on; waiting for people is not charged.
     model_attempts: of one model request. expiries: per tool; none waits for ever.
     measure: how large requests are; without it, or without compression, no context is compressed.
-    delegate: the tool that hands work to sub-agents, or "". children: those at work, by their journals. spent,
-    rejected, outside: with what a sub-agent's run is to begin, see RunStart; then what is on record counts.
+    delegate: the tool that hands work to sub-agents, or "". children: those at work, by their journals. outset: with
+    what a run is to begin; then what is on record counts.
     """
 
     gate: Gate = field(default_factory=Gate)
@@ -48,10 +58,7 @@ class Policy:
     measure: Measure | None = None
     delegate: str = ""
     children: Mapping[str, Child] = field(default_factory=dict)
-    spent: tuple[float, ...] = ()
-    rejected: Mapping[str, str] = field(default_factory=dict)
-    outside: Usage = NO_USAGE
-    outside_unpriced: Usage = NO_USAGE
+    outset: Outset = Outset()
 
 
 @dataclass(frozen=True, slots=True)

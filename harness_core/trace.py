@@ -6,7 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from harness_core.events import HITLDecided, HITLSubmitted, Inspected, Prompted, Run, ToolCallEnd, ToolCallStart
+from harness_core.events import (
+    NO_USAGE,
+    HITLDecided,
+    HITLSubmitted,
+    Inspected,
+    Prompted,
+    Run,
+    ToolCallEnd,
+    ToolCallStart,
+)
 from harness_core.frozen import shallow
 from harness_core.hitl import HITLTask
 from harness_core.permissions.rule import PermissionRule
@@ -105,9 +114,9 @@ class Trace:
     batch: tuple[CallState, ...] = ()
     rules: tuple[PermissionRule, ...] = ()
     answer: str = ""
-    usage: Usage = Usage()  # noqa: RUF009 (frozen)
+    usage: Usage = NO_USAGE
     goal: int | None = None
-    unpriced: Usage = Usage()  # noqa: RUF009 (frozen)
+    unpriced: Usage = NO_USAGE
     notes: tuple[str, ...] = ()
     heard: tuple[int, ...] = ()
     runs: int = 0
