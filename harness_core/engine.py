@@ -118,10 +118,7 @@ class HarnessEngine:
 
     async def session(self, session_id: str) -> AgentSession:
         """The handle of a session; it need not exist yet."""
-        # What stands behind a / is the journal of a sub-agent, which is nobody's to prompt.
-        if not session_id or session_id.startswith(("config:", "show:")) or "\0" in session_id or "/" in session_id:
-            raise ConfigError(f"{session_id!r} cannot be the id of a session.")
-        return AgentSession(self, session_id)
+        return AgentSession(self, _session(session_id))
 
     async def stream(
         self, session: AgentSession | str, prompt: str = "", *, by: str = "", key: str | None = None
@@ -130,7 +127,7 @@ class HarnessEngine:
 
         Abandoning the stream neither stops nor slows the run. Raises StoreError if the journal fails.
         """
-        session_id = _id(session)
+        session_id = _session(session)
         stored = await self.prompt(session_id, prompt, by=by, key=key, wake=False) if prompt else None
         watcher = Watcher(stored.seq if stored else None)
         live = self._serving.wake(session_id)
@@ -161,7 +158,7 @@ class HarnessEngine:
         now = self.clock.now()
         sent = now if sent_at is None else sent_at
         prompted = Prompted(text, by, sent, tuple(files), ref=key or "", note=note_of(files), at=now)
-        stored = await self.store.append(_id(session), prompted, key=key)
+        stored = await self.store.append(_session(session), prompted, key=key)
         if stored and wake:
             self.wake(session)
         return stored[0] if stored else None
@@ -172,15 +169,16 @@ class HarnessEngine:
         Moot once the model has the prompt: the history says what the model read, also while it still answers.
         """
         amended = PromptAmended(ref, text, at=self.clock.now())
-        return bool(await self.store.append(_id(session), amended, key=key))
+        return bool(await self.store.append(_session(session), amended, key=key))
 
     async def stop(self, session: AgentSession | str, *, by: str = "") -> bool:
         """Stop the run that goes on or is suspended. False if there is none."""
-        while run := (trace := await self.trace(session)).run:
+        session_id = _session(session)
+        while run := (trace := await self.trace(session_id)).run:
             # Guarded, because a stop that came after the end of its run would stop nothing, and yet seem to have.
             request = StopRequested(run.run_id, by, at=self.clock.now())
-            if await self.store.append(_id(session), request, after=trace.seq):
-                self.wake(session)
+            if await self.store.append(session_id, request, after=trace.seq):
+                self.wake(session_id)
                 return True
         return False
 
@@ -256,7 +254,7 @@ class HarnessEngine:
     ) -> None:
         """Add or remove a rule of one session, on the record; its waiting tasks are judged afresh."""
         fact = RuleChanged("added" if add else "removed", rule, by, why, at=self.clock.now())
-        await self.store.append(_id(session), fact)
+        await self.store.append(_session(session), fact)
         self.wake(session)
 
     async def policy(self, session_id: str) -> Policy:
@@ -368,3 +366,12 @@ class HarnessEngine:
 
 def _id(session: AgentSession | str) -> str:
     return session if isinstance(session, str) else session.id
+
+
+def _session(session: AgentSession | str) -> str:
+    """The id of a session that can be spoken to. Raises ConfigError for what is none: a prompt would wait for ever."""
+    named = getattr(session, "id", session)
+    # What stands behind a / is the journal of a sub-agent, which is nobody's to prompt.
+    if not isinstance(named, str) or not named or named.startswith(("config:", "show:")) or {*named} & {"\0", "/"}:
+        raise ConfigError(f"{named!r} cannot be the id of a session.")
+    return named

@@ -50,6 +50,23 @@ def heard(sent: ModelRequest) -> list[str]:
 # -- prompts -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("named", ["", "a/b", "config:workspace", "show:s", "a\0b", None, 7])
+async def test_nothing_is_said_to_what_cannot_be_a_session(bench: Bench, named: Any) -> None:
+    engine = bench.engine(ScriptedModel("one"))
+
+    for said in (
+        engine.session(named),
+        engine.prompt(named, "hi"),
+        engine.amend(named, "key", "hi"),
+        engine.stop(named),
+        engine.change_rule(named, ALLOW),
+        anext(engine.stream(named, "hi")),
+    ):
+        with pytest.raises(ConfigError, match="cannot be the id of a session"):
+            await said
+    assert await bench.store.sessions() == ()
+
+
 async def test_two_prompts_at_once_are_both_answered_in_one_valid_history(bench: Bench) -> None:
     model = ScriptedModel("one", "two", "three")
     engine = bench.engine(model)
