@@ -32,6 +32,7 @@ class PolicyKeeper:
         self.fault = ""
         self._tools = frozenset(tools)
         self._stamp = self._met = self._stamped()
+        self.file = PolicyFile()
         self.file = self._read()
         self.guards = guards_from(self.file.guards)
 
@@ -73,6 +74,8 @@ class PolicyKeeper:
             raise ConfigError(f"The policy file {self.path} cannot be read: {error.strerror or error}.") from error
         except UnicodeDecodeError as error:
             raise ConfigError(f"The policy file {self.path} is no UTF-8 text.") from error
+        if self.file.rules and not text.strip():  # a full disk leaves such a file; whoever means it writes a comment
+            raise ConfigError(f"The policy file {self.path} is empty. To have no rules, leave a comment in it.")
         policy = parse_policy(text, str(self.path))
         self._check(policy)
         return policy

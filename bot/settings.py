@@ -26,7 +26,6 @@ from bot.facts import (
 from bot.ids import thread_of
 from bot.policy import PolicyKeeper
 from harness_core import StopLoopInterceptor
-from harness_core.errors import StoreError
 from harness_core.events import Event
 from harness_core.guards import Limits, StopLoop
 from harness_core.hooks import in_order
@@ -150,17 +149,17 @@ class SettingsBook:
 
         Commands wake the sessions themselves; this also sees those that another process carried out.
         """
-        before = await self._standing()
+        before: frozenset[object] | None = None
         while True:
-            await self._clock.sleep(WATCH)
             try:
                 self.policy.look()
                 standing = await self._standing()
-                if standing != before:
-                    before = standing
+                if before is not None and standing != before:
                     await wake()
-            except StoreError:
+                before = standing
+            except Exception:  # whatever it is: whoever stops looking lets a deny that comes later count for nothing
                 log.exception("the rules in force could not be looked at; the next look tries again")
+            await self._clock.sleep(WATCH)
 
     async def _standing(self) -> frozenset[object]:
         """Every rule, and whether it counts now: what is another after a change, or when one has expired."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from pathlib import Path
 
@@ -9,15 +10,18 @@ import pytest
 
 from bot import check
 from bot.__main__ import main
+from bot.approvers import Access
 from bot.policy import PolicyKeeper, default_path
-from bot.settings import InForce, adjusted, guarded
-from harness_core.errors import ConfigError
+from bot.settings import WATCH, InForce, SettingsBook, adjusted, guarded
+from harness_core.errors import ConfigError, StoreError
 from harness_core.guards import guards_from
 from harness_core.interceptors.stop_loop import StopLoopInterceptor
 from harness_core.interceptors.watchdog import Watchdog
 from harness_core.permissions.judge import Gate
 from harness_core.policy_file import parse_policy
 from harness_core.steps import Policy
+from harness_core.store.memory import MemoryStore
+from harness_core.testing import FakeClock
 
 DENY = '[[rule]]\neffect = "deny"\ntool = "bash"\npattern = "git push *"\nwhy = "by hand"\n'
 ALLOW = '[[rule]]\neffect = "allow"\ntool = "write"\npattern = "docs/**"\n'
@@ -137,7 +141,7 @@ def test_a_guards_table_that_cannot_be_used_is_an_error_at_the_start(tmp_path: P
         keeper.know(["order"])
 
 
-@pytest.mark.parametrize("broken", ["[[rule]]\n", DENY.replace("bash", "bsh"), "[guards]\ncaps = 3\n", None])
+@pytest.mark.parametrize("broken", ["[[rule]]\n", DENY.replace("bash", "bsh"), "[guards]\ncaps = 3\n", "", " \n", None])
 def test_a_change_that_cannot_be_used_leaves_the_last_good_version_in_force(
     tmp_path: Path, broken: str | None, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -159,6 +163,43 @@ def test_a_change_that_cannot_be_used_leaves_the_last_good_version_in_force(
     keeper.look()
     keeper.look()
     assert (rules(keeper), keeper.fault) == (["allow write docs/**"], "")
+
+
+def test_a_file_with_no_more_than_a_comment_has_no_rules(tmp_path: Path) -> None:
+    path = written(tmp_path / "p.toml", DENY)
+    keeper = PolicyKeeper(path)
+
+    written(path, "# none\n", age=1)
+    keeper.look()
+    keeper.look()
+
+    assert (rules(keeper), keeper.fault) == ([], "")
+    assert rules(PolicyKeeper(written(tmp_path / "new.toml", ""))) == []
+
+
+@pytest.mark.parametrize("fault", [StoreError("busy"), RuntimeError("a hook of somebody's")])
+async def test_what_waits_is_woken_for_a_change_though_the_first_try_fails(
+    tmp_path: Path, fault: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock, woken = FakeClock(), list[int]()
+    path = written(tmp_path / "p.toml", DENY)
+    book = SettingsBook(MemoryStore(), clock, Access(), PolicyKeeper(path))
+
+    async def wake() -> None:
+        woken.append(len(rules(book.policy)))
+        if woken == [2]:
+            raise fault
+
+    watching = asyncio.create_task(book.watch(wake))
+    written(path, DENY + ALLOW, age=1)
+    for look in range(1, 5):
+        await clock.naps.reach(look)
+        clock.advance(WATCH)
+    await clock.naps.reach(5)
+    watching.cancel()
+
+    assert woken == [2, 2]
+    assert "the next look tries again" in caplog.text
 
 
 def test_config_shows_the_rules_of_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
