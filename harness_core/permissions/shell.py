@@ -18,7 +18,6 @@ from harness_core.permissions.text import dash_like, disguised
 from harness_core.permissions.words import Unclear, Word, scan
 
 MOST_WORDS: Final = 1_000  # of a whole command; nobody reviews more
-MOST_NODES: Final = 5_000  # of its tree, which has four for the shortest command in a pipeline
 DEEPEST: Final = 400  # levels of the tree; a chain of && is one level per part
 
 _STRUCTURE: Final = frozenset({"program", "list", "pipeline", "redirected_statement"})
@@ -116,10 +115,10 @@ def _read(command: str) -> Reading:
         root = parse(source)
         if grammar.missing():
             return Reading(problem=MISSING, parses=False)
-        if root is None or root.has_error:
+        if root is None:
+            return Reading(problem="the command has more parts than anybody reviews", parses=False)
+        if root.has_error:
             return Reading(problem="the command cannot be parsed", parses=False)
-        if root.descendant_count > MOST_NODES:
-            return Reading(problem="the command has more parts than anybody reviews")
         return _Walk(source.decode("latin-1")).read(root)
     except RecursionError:
         return Reading(problem="the command is nested too deeply", parses=False)

@@ -44,6 +44,8 @@ WORST = {
     "options of two": "bwrap " + "--bind / / " * (LENGTH // 11 - 1),
     "git options": "git " + "-c a " * (LENGTH // 5 - 1),
     "assignments": "a=(" * (LENGTH // 3),
+    "backticks that end nowhere": ",`<" * (LENGTH // 3),
+    "a pipeline that ends nowhere": "a|" * (LENGTH // 2),
     "actions": "find . " + "-exec " * (LENGTH // 6 - 2),
     "unclosed substitutions": "let '" + "$(a" * (LENGTH // 3 - 3) + "'",
     "here-documents": "<<A " * (LENGTH // 4),

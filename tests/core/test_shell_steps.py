@@ -105,7 +105,9 @@ def test_whatever_stands_in_brackets_is_judged_in_a_bounded_number_of_steps(comm
         bounded(command, rules)
 
 
-@pytest.mark.parametrize("text", ["a=(" * 3_000, "<<A " * 2_400, "a=(b " * 900])
+@pytest.mark.parametrize(
+    "text", ["a=(" * 3_000, "<<A " * 2_400, "a=(b " * 900, ",`<" * 3_300, "a|" * 4_900, "`>,fi" * 1_900]
+)
 def test_a_text_that_the_parser_would_read_again_and_again_counts_as_one_that_cannot_be_parsed(text: str) -> None:
     assert grammar.parse(text.encode()) is None
     assert classify(text, WORLD).effect == "ask"
