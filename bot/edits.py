@@ -16,7 +16,7 @@ from bot import ids, kit, limits
 from bot.kit import Block, View
 from bot.limits import clip
 from bot.modals import review
-from bot.shown import on_card, shown, shown_call, shown_line
+from bot.shown import is_code, on_card, shown, shown_call, shown_line, visible
 from bot.view import Card
 from harness_core.masking import mask_args
 
@@ -24,7 +24,9 @@ MOST_FIELDS: Final = 40  # arguments that a form offers; each takes a block or t
 LONG: Final = 60  # characters from which a text gets a field of several lines
 # Arguments that get one even when they are short: what they hold is often more than a line.
 SEVERAL_LINES: Final = frozenset({"command", "cmd", "script", "code", "content", "text", "body", "query", "old", "new"})
+MOST_MARKS: Final = 3  # characters that an error names
 INPUT: Final = "value"  # action_id of every field
+_MARK: Final = re.compile(r"⟨U\+[0-9A-F]+⟩")  # as `shown` makes them
 _FIELD: Final = "arg:"  # block_id of the n-th field
 
 # What phones make of quotes, dashes and blanks while somebody types; a command with them is another command.
@@ -244,6 +246,7 @@ def _typed(field: Field, state: Mapping[str, Any]) -> Any:
     text = state.get("value")
     text = text if isinstance(text, str) else ""
     _refuse_typography(text, _text(field))
+    _refuse_disguised(field.name, text, _text(field))
     if field.kind == "text":
         # An emptied field takes an argument away that need not be there, and is an empty text where it must.
         return _ABSENT if not text and not field.required else text
@@ -286,3 +289,14 @@ def _refuse_typography(text: str, before: str) -> None:
     found = sorted({name for char, name in TYPOGRAPHY.items() if char in text and char not in before})
     if found:
         raise ValueError(f"This holds {' and '.join(found)}, which phones put in by themselves. Type plain ones.")
+
+
+def _refuse_disguised(name: str, text: str, before: str) -> None:
+    """A form shows what was pasted into it as it is drawn; a card would show marks, but comes too late."""
+    if found := sorted(_marks(name, text) - _marks(name, before)):
+        what = ", ".join(found[:MOST_MARKS])
+        raise ValueError(f"This holds what cannot be seen or looks like something else ({what}). Type it anew.")
+
+
+def _marks(name: str, text: str) -> set[str]:
+    return {mark[1:-1] for mark in _MARK.findall(visible(text, strict=is_code(name, text)))}

@@ -157,6 +157,19 @@ def test_what_phones_put_in_is_an_error_unless_it_was_there_before():
     assert "non-breaking" in next(iter(blank.values()))
 
 
+def test_what_cannot_be_seen_or_looks_like_another_is_an_error_at_the_field_it_was_pasted_into():
+    asked = card(path="a", mode="fast", note="plain", tags=["x"])
+    view = edit_form(asked, SCHEMA)
+    assert view is not None
+
+    for pasted in ({"path": "a\u200b"}, {"path": "p\u0430th"}, {"note": "one \u202etwo"}, {"tags": '["\u2066"]'}):
+        _, errors = read_back(asked, SCHEMA, typed(view, **pasted))
+        assert "U+" in next(iter(errors.values()), ""), pasted
+    for fine in ({"path": "größe/日本.md"}, {"note": "❤️ 🎉 – " + " " * 60 + "привет"}, {"tags": '["ü"]'}):
+        _, errors = read_back(asked, SCHEMA, typed(view, **fine))
+        assert not any("U+" in error for error in errors.values()), fine
+
+
 def test_long_secret_and_disguised_values_are_kept_as_they_are():
     args = {"path": "a", "mode": "fast", "note": "x" * 3001, "tags": ["\u202e"]}
     asked = card(**args)
