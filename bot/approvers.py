@@ -57,9 +57,10 @@ class Access:
     approvers: Set[str] = frozenset()
     channels: Set[str] = frozenset()
 
-    def decides(self, person: str) -> bool:
-        """Whether this person decides whatever anybody began."""
-        return person in self.admins or person in self.approvers - {REQUESTER}
+    @property
+    def deciders(self) -> Set[str]:
+        """The ids of those who decide whatever anybody began."""
+        return self.admins | (self.approvers - {REQUESTER})
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,7 @@ class Who:
     @property
     def decides(self) -> bool:
         """Whether this person decides whatever anybody began."""
-        return self.person is not None and self.access.decides(self.person.id)
+        return self.person is not None and self.person.id in self.access.deciders
 
 
 def person_of(user: object, us: Identity) -> Person | None:
@@ -108,60 +109,53 @@ def place_of(channel: object) -> Place | None:
     return None
 
 
-def may_start(person: Person | None, place: Place | None, access: Access) -> Refusal | None:
-    """Whether a message of theirs may begin a run here: members in channels that are on; in direct messages those who
-    decide.
+def may_speak(who: Who) -> Refusal | None:
+    """Whether what they say may begin a run here, or reach the agent in a thread of ours: members in channels that are
+    on; in direct messages those who decide. Speaking gives no right to decide.
     """
-    if refusal := _refused(person, place, access):
+    if refusal := _refused(who):
         return refusal
-    if place is not None and place.direct and person is not None and not access.decides(person.id):
+    if who.place and who.place.direct and not who.decides:
         return Refusal(words.NO_DIRECT)
     return None
 
 
-def may_speak(person: Person | None, place: Place | None, access: Access) -> Refusal | None:
-    """Whether what they say in a thread of ours may reach the agent. Speaking gives no right to decide."""
-    return may_start(person, place, access)
-
-
-def may_decide(person: Person | None, requester: str, place: Place | None, access: Access) -> Refusal | None:
+def may_decide(who: Who, requester: str) -> Refusal | None:
     """Whether they may decide a task of a run that `requester` began, now and here."""
-    if refusal := _refused(person, place, access):
+    if refusal := _refused(who):
         return refusal
-    own = person is not None and person.id == requester and REQUESTER in access.approvers
-    if person is None or not (access.decides(person.id) or own):
-        return Refusal(words.NOT_AN_APPROVER)
-    return None
+    own = who.person is not None and who.person.id == requester and REQUESTER in who.access.approvers
+    return None if who.decides or own else Refusal(words.NOT_AN_APPROVER)
 
 
-def may_administer(person: Person | None, place: Place | None, access: Access) -> Refusal | None:
+def may_administer(who: Who) -> Refusal | None:
     """Whether they may change settings and rules from here. The channel need not be on: they may be switching it on."""
-    if refusal := _unfit(person) or _outside(place):
+    if refusal := may_look(who):
         return refusal
-    if person is None or person.id not in access.admins:
-        return Refusal(words.NOT_AN_ADMIN if access.admins else words.NOBODY_ADMINISTERS)
+    if who.person is None or who.person.id not in who.access.admins:
+        return Refusal(words.NOT_AN_ADMIN if who.access.admins else words.NOBODY_ADMINISTERS)
     return None
 
 
-def may_look(person: Person | None, place: Place | None) -> Refusal | None:
+def may_look(who: Who) -> Refusal | None:
     """Whether they may see how things are set here, and so who decides: members, whether or not the channel is on."""
-    return _unfit(person) or _outside(place)
+    return _unfit(who.person) or _outside(who.place)
 
 
-def may_claim(person: Person | None, place: Place | None, access: Access) -> Refusal | None:
+def may_claim(who: Who) -> Refusal | None:
     """Whether they may become the first administrator, if their code is right: only while there is none."""
-    if refusal := _unfit(person) or _outside(place):
+    if refusal := may_look(who):
         return refusal
-    return Refusal(words.NOT_AN_ADMIN) if access.admins else None
+    return Refusal(words.NOT_AN_ADMIN) if who.access.admins else None
 
 
-def _refused(person: Person | None, place: Place | None, access: Access) -> Refusal | None:
+def _refused(who: Who) -> Refusal | None:
     """What holds for everybody who wants anything of the agent."""
-    if refusal := _unfit(person) or _outside(place):
+    if refusal := may_look(who):
         return refusal
-    if not access.admins:
+    if not who.access.admins:
         return Refusal(words.NOBODY_ADMINISTERS)
-    if place is None or not (place.direct or place.id in access.channels):
+    if who.place is None or not (who.place.direct or who.place.id in who.access.channels):
         return Refusal(words.SWITCHED_OFF)
     return None
 

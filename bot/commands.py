@@ -55,7 +55,7 @@ class Commands:
                 return words.unknown_verb(verb)
 
     async def _status(self, command: Configure, who: Who) -> str:
-        if refusal := approvers.may_look(who.person, who.place):
+        if refusal := approvers.may_look(who):
             return refusal.why
         now, channel = await self._settings.in_force(), command.origin.channel
         lines = [words.standing(channel in now.access.channels, now.access.admins, now.access.approvers)]
@@ -76,7 +76,7 @@ class Commands:
         given = command.rest.split()
         everywhere = "--workspace" in given
         said = [word for word in given if word != "--workspace"]
-        if refusal := approvers.may_look(who.person, who.place):
+        if refusal := approvers.may_look(who):
             return refusal.why
         now = await self._settings.in_force()
         channel = EVERYWHERE if everywhere else command.origin.channel
@@ -86,7 +86,7 @@ class Commands:
             return words.standing(
                 command.origin.channel in now.access.channels, now.access.admins, now.access.approvers
             )
-        if refusal := approvers.may_administer(who.person, who.place, who.access):
+        if refusal := approvers.may_administer(who):
             return refusal.why
         made = self._change(command, said, channel, now)
         if isinstance(made, str):
@@ -145,7 +145,7 @@ class Commands:
     # -- what waits ----------------------------------------------------------------------------------------------------
 
     async def _pending(self, command: Configure, who: Who) -> str:
-        if refusal := approvers.may_speak(who.person, who.place, who.access):
+        if refusal := approvers.may_speak(who):
             return refusal.why
         asked = await self._engine.store.find("HITLPending", self._threads(command))
         newest = sorted({fact.session_id: fact.at for fact in asked}.items(), key=lambda item: -item[1])
@@ -156,7 +156,7 @@ class Commands:
         return "\n".join([words.PENDING, *lines[:MOST_LISTED]]) if lines else words.NOTHING_PENDING
 
     async def _claim(self, command: Configure, who: Who) -> str:
-        if refusal := approvers.may_claim(who.person, who.place, who.access):
+        if refusal := approvers.may_claim(who):
             return refusal.why
         return words.CLAIM[await self._settings.claim(command.rest, command.origin.user, command.key)]
 
@@ -164,7 +164,7 @@ class Commands:
 
     async def _allowed(self, command: Configure, who: Who) -> str:
         """List the rules of this channel's threads, or take one back."""
-        if refusal := approvers.may_speak(who.person, who.place, who.access):
+        if refusal := approvers.may_speak(who):
             return refusal.why
         channel, by = command.origin.channel, command.origin.user
         match command.rest.split():

@@ -90,7 +90,7 @@ class Decisions:
         """Open the whole call to be read, decided or not. Whoever may speak here may read it."""
         try:
             who = await self._who(asked.origin)
-            if refusal := approvers.may_speak(who.person, who.place, who.access):
+            if refusal := approvers.may_speak(who):
                 return refusal.why
             if not await self._genuine(asked.session_id, asked.task, asked.origin, asked.block_id):
                 return words.UNKNOWN
@@ -185,7 +185,7 @@ class Decisions:
 
     async def _may_decide(self, origin: Origin, task: HITLTask) -> Refusal | None:
         who = await self._who(origin)
-        return approvers.may_decide(who.person, task.requested_by, who.place, who.access)
+        return approvers.may_decide(who, task.requested_by)
 
     async def _task(
         self, session_id: str, ref: TaskRef, origin: Origin, block_id: str, *, clicked: bool

@@ -45,6 +45,6 @@ class Foresight:
     async def look(self) -> None:
         """Ask about whom an answer is missing, or grows old. Where cards wait, only those channels matter."""
         access = await self._settings.access()
-        people = sorted(one for one in access.admins | access.approvers if ids.is_slack_id(one) and one != "requester")
+        people = sorted(filter(ids.is_slack_id, access.deciders))
         places = sorted(set(self._waiting.values()) or access.channels)
         await self._directory.keep(people[:MOST], places[:MOST])

@@ -142,8 +142,7 @@ class Inbox:
         if not said.addressed and not (known and said.origin.user in await self._asked_before(said.session_id)):
             return
         who = await self._who(said.origin)
-        may = approvers.may_speak if known else approvers.may_start
-        if refusal := may(who.person, who.place, who.access):
+        if refusal := approvers.may_speak(who):
             self._refuse(said.origin, refusal.why)
             return
         if by := (await self._settings.in_force()).paused_by:
@@ -186,7 +185,7 @@ class Inbox:
     async def _silenced(self, origin: Origin) -> bool:
         who = await self._who(origin)
         paused = (await self._settings.in_force()).paused_by
-        return bool(paused) or approvers.may_speak(who.person, who.place, who.access) is not None
+        return bool(paused) or approvers.may_speak(who) is not None
 
     def _arrived_early(self, changed: Amend) -> None:
         """Where a message is delivered again after its edit, it comes as it first was: remember what became of it."""
@@ -196,7 +195,7 @@ class Inbox:
 
     async def _stop(self, asked: Stop) -> None:
         who = await self._who(asked.origin)
-        if refusal := approvers.may_speak(who.person, who.place, who.access):
+        if refusal := approvers.may_speak(who):
             self.whisper(asked.origin, refusal.why)
         elif await self._outdated(asked):
             log.info("a stop that was delivered late stops nothing that began after it")
@@ -217,7 +216,7 @@ class Inbox:
 
     async def _status(self, asked: Status) -> str:
         who = await self._who(asked.origin)
-        if refusal := approvers.may_speak(who.person, who.place, who.access):
+        if refusal := approvers.may_speak(who):
             return refusal.why
         if await self._engine.store.last_seq(asked.session_id) == 0:
             return words.HELP
@@ -228,8 +227,8 @@ class Inbox:
     async def _why(self, asked: Why) -> str:
         """Why calls of this thread asked, were refused or ran. For who may speak here, or decide what asked."""
         who, facts = await self._who(asked.origin), await self._engine.store.open(asked.session_id)
-        refusal = approvers.may_speak(who.person, who.place, who.access)
-        if refusal and approvers.may_decide(who.person, requester(facts), who.place, who.access):
+        refusal = approvers.may_speak(who)
+        if refusal and approvers.may_decide(who, requester(facts)):
             return refusal.why
         if not facts:
             return words.HELP
@@ -239,7 +238,7 @@ class Inbox:
     async def _worded(self, asked: Decide) -> str:
         """A decision that was typed. Who may not speak here learns not even which ids there are."""
         who = await self._who(asked.origin)
-        refusal = approvers.may_speak(who.person, who.place, who.access)
+        refusal = approvers.may_speak(who)
         return refusal.why if refusal else await self.decisions.decide(asked)
 
     async def _asked_before(self, session_id: str) -> frozenset[str]:

@@ -176,10 +176,7 @@ class Presenter:
             self._foresight.unexpect(session_id)
             return story
         self._foresight.expect(session_id)
-        access = await self._settings.access()
-        deciders = sorted(
-            one for one in access.admins | access.approvers if ids.is_slack_id(one) and one != "requester"
-        )
+        deciders = sorted(filter(ids.is_slack_id, (await self._settings.access()).deciders))
         completed = {
             mark: replace(
                 card,

@@ -39,7 +39,7 @@ class RuleCommands:
 
     async def make(self, effect: Effect, command: Configure, who: Who) -> str:
         """Make a rule for this channel, or for the workspace. Raises StoreError."""
-        if refusal := approvers.may_administer(who.person, who.place, who.access):
+        if refusal := approvers.may_administer(who):
             return refusal.why
         if unknown := self._unknown_tool(effect, command.rest):
             return words.no_such_tool(unknown, self._engine.tools)
@@ -92,7 +92,7 @@ class RuleCommands:
 
     async def rules(self, command: Configure, who: Who) -> str:
         """All rules that hold here. Raises StoreError."""
-        if refusal := approvers.may_speak(who.person, who.place, who.access):
+        if refusal := approvers.may_speak(who):
             return refusal.why
         return said.rules_here(await self._listed(command.origin.channel), MOST_LISTED, self._settings.policy.fault)
 
@@ -111,8 +111,8 @@ class RuleCommands:
 
     async def revoke(self, command: Configure, who: Who) -> str:
         """Take a rule back: administrators any, who decides those of threads. Raises StoreError."""
-        administers = approvers.may_administer(who.person, who.place, who.access)
-        if administers and (not who.decides or approvers.may_speak(who.person, who.place, who.access)):
+        administers = approvers.may_administer(who)
+        if administers and (not who.decides or approvers.may_speak(who)):
             return administers.why
         wanted: RuleScope | None
         match command.rest.split():
@@ -164,7 +164,7 @@ class RuleCommands:
 
     async def why(self, command: Configure, who: Who) -> str:
         """What the gate says of a call in a new thread here, and because of what. Raises StoreError."""
-        if refusal := approvers.may_speak(who.person, who.place, who.access):
+        if refusal := approvers.may_speak(who):
             return refusal.why
         tool, _, text = command.rest.partition(" ")
         if not tool or not text.strip():

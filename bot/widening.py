@@ -38,7 +38,7 @@ class Widening:
 
     async def choices(self, thread: Thread, task: HITLTask, who: Who) -> Wider | None:
         """What the form offers to this person, and what it would have let run so far; None for nothing more."""
-        if approvers.may_administer(who.person, who.place, who.access):
+        if approvers.may_administer(who):
             return None
         until = self._engine.clock.monotonic() + SECONDS
         prefixes = await self._prefixes(thread, task)
@@ -66,7 +66,7 @@ class Widening:
         """The rules that somebody chose beside the usual one, or why they may not, now that they submit."""
         if reach == Reach():
             return ()
-        if refusal := approvers.may_administer(who.person, who.place, who.access):
+        if refusal := approvers.may_administer(who):
             return refusal.why
         if not reach.prefixes:
             return (PermissionRule.exactly(task.tool_name, task.args),)

@@ -12,11 +12,11 @@ from bot.approvers import (
     Person,
     Place,
     Refusal,
+    Who,
     may_administer,
     may_claim,
     may_decide,
     may_speak,
-    may_start,
     person_of,
     place_of,
 )
@@ -67,11 +67,10 @@ def test_a_member_is_a_member():
 def test_outsiders_and_machines_do_nothing_whatever_list_they_are_on(fields: dict[str, Any], why: str, access: Access):
     person = person_of(user(**fields), US)
 
-    assert may_start(person, ROOM, access) == Refusal(why)
-    assert may_speak(person, ROOM, access) == Refusal(why)
-    assert may_decide(person, "U0ANN", ROOM, access) == Refusal(why)
-    assert may_administer(person, ROOM, access) == Refusal(why)
-    assert may_claim(person, ROOM, access) == Refusal(why)
+    assert may_speak(Who(person, ROOM, access)) == Refusal(why)
+    assert may_decide(Who(person, ROOM, access), "U0ANN") == Refusal(why)
+    assert may_administer(Who(person, ROOM, access)) == Refusal(why)
+    assert may_claim(Who(person, ROOM, access)) == Refusal(why)
 
 
 @pytest.mark.parametrize(
@@ -99,9 +98,9 @@ def test_a_person_of_whom_slack_says_too_little_may_do_nothing(missing: str):
     person = person_of({k: v for k, v in user().items() if k != missing}, US)
 
     assert person is None
-    assert may_start(person, ROOM, ACCESS) == Refusal(words.UNREADABLE_PERSON)
-    assert may_decide(person, "U0ANN", ROOM, ACCESS) == Refusal(words.UNREADABLE_PERSON)
-    assert may_administer(person, ROOM, ACCESS) == Refusal(words.UNREADABLE_PERSON)
+    assert may_speak(Who(person, ROOM, ACCESS)) == Refusal(words.UNREADABLE_PERSON)
+    assert may_decide(Who(person, ROOM, ACCESS), "U0ANN") == Refusal(words.UNREADABLE_PERSON)
+    assert may_administer(Who(person, ROOM, ACCESS)) == Refusal(words.UNREADABLE_PERSON)
 
 
 @pytest.mark.parametrize("junk", [None, [], "U0ANN", {}, {"id": 7}, {"id": "U:1", "deleted": True}])
@@ -140,10 +139,10 @@ def test_what_the_envelope_says_can_only_make_it_stricter():
 @pytest.mark.parametrize("place", [Place("C0ROOM", shared_outside=True), None])
 def test_in_a_channel_shared_outside_or_unreadable_nobody_does_anything(place: Place | None):
     for refusal in (
-        may_start(ADMIN, place, ACCESS),
-        may_decide(ADMIN, "U0ADA", place, ACCESS),
-        may_administer(ADMIN, place, ACCESS),
-        may_claim(MEMBER, place, Access()),
+        may_speak(Who(ADMIN, place, ACCESS)),
+        may_decide(Who(ADMIN, place, ACCESS), "U0ADA"),
+        may_administer(Who(ADMIN, place, ACCESS)),
+        may_claim(Who(MEMBER, place, Access())),
     ):
         assert refusal in (Refusal(words.SHARED_OUTSIDE), Refusal(words.UNREADABLE_PLACE))
 
@@ -152,51 +151,51 @@ def test_in_a_channel_shared_outside_or_unreadable_nobody_does_anything(place: P
 
 
 def test_members_start_where_the_bot_is_switched_on():
-    assert may_start(MEMBER, ROOM, ACCESS) is None
-    assert may_start(MEMBER, OFF, ACCESS) == Refusal(words.SWITCHED_OFF)
-    assert may_start(ADMIN, OFF, ACCESS) == Refusal(words.SWITCHED_OFF)
+    assert may_speak(Who(MEMBER, ROOM, ACCESS)) is None
+    assert may_speak(Who(MEMBER, OFF, ACCESS)) == Refusal(words.SWITCHED_OFF)
+    assert may_speak(Who(ADMIN, OFF, ACCESS)) == Refusal(words.SWITCHED_OFF)
 
 
 @pytest.mark.parametrize(("person", "refusal"), [(ADMIN, None), (APPROVER, None), (MEMBER, Refusal(words.NO_DIRECT))])
 def test_direct_messages_work_for_administrators_and_approvers(person: Person, refusal: Refusal | None):
-    assert may_start(person, DIRECT, ACCESS) == refusal
-    assert may_start(person, DIRECT, Access(ACCESS.admins, ACCESS.approvers | {"requester"})) == refusal
+    assert may_speak(Who(person, DIRECT, ACCESS)) == refusal
+    assert may_speak(Who(person, DIRECT, Access(ACCESS.admins, ACCESS.approvers | {"requester"}))) == refusal
 
 
 @pytest.mark.parametrize("person", [ADMIN, APPROVER])
 def test_administrators_and_approvers_decide_their_own_calls_too(person: Person):
-    assert may_decide(person, "U0ANN", ROOM, ACCESS) is None
-    assert may_decide(person, person.id, ROOM, ACCESS) is None
-    assert may_decide(person, person.id, DIRECT, ACCESS) is None
+    assert may_decide(Who(person, ROOM, ACCESS), "U0ANN") is None
+    assert may_decide(Who(person, ROOM, ACCESS), person.id) is None
+    assert may_decide(Who(person, DIRECT, ACCESS), person.id) is None
 
 
 def test_members_decide_nothing_unless_requesters_may():
-    assert may_decide(MEMBER, "U0ANN", ROOM, ACCESS) == Refusal(words.NOT_AN_APPROVER)
-    assert may_decide(MEMBER, "U0ANN", ROOM, OWN) is None
-    assert may_decide(Person("U0BEN"), "U0ANN", ROOM, OWN) == Refusal(words.NOT_AN_APPROVER)
+    assert may_decide(Who(MEMBER, ROOM, ACCESS), "U0ANN") == Refusal(words.NOT_AN_APPROVER)
+    assert may_decide(Who(MEMBER, ROOM, OWN), "U0ANN") is None
+    assert may_decide(Who(Person("U0BEN"), ROOM, OWN), "U0ANN") == Refusal(words.NOT_AN_APPROVER)
 
 
 def test_nobody_decides_in_a_channel_that_was_switched_off_meanwhile():
-    assert may_decide(ADMIN, "U0ANN", OFF, ACCESS) == Refusal(words.SWITCHED_OFF)
+    assert may_decide(Who(ADMIN, OFF, ACCESS), "U0ANN") == Refusal(words.SWITCHED_OFF)
 
 
 def test_empty_lists_mean_nobody():
     nobody = Access(channels=frozenset({"C0ROOM"}))
 
-    assert may_start(MEMBER, ROOM, nobody) == Refusal(words.NOBODY_ADMINISTERS)
-    assert may_decide(MEMBER, "U0ANN", ROOM, nobody) == Refusal(words.NOBODY_ADMINISTERS)
-    assert may_administer(MEMBER, ROOM, nobody) == Refusal(words.NOBODY_ADMINISTERS)
+    assert may_speak(Who(MEMBER, ROOM, nobody)) == Refusal(words.NOBODY_ADMINISTERS)
+    assert may_decide(Who(MEMBER, ROOM, nobody), "U0ANN") == Refusal(words.NOBODY_ADMINISTERS)
+    assert may_administer(Who(MEMBER, ROOM, nobody)) == Refusal(words.NOBODY_ADMINISTERS)
 
 
 def test_a_person_called_requester_is_no_approver():
-    assert not OWN.decides("requester")
+    assert "requester" not in OWN.deciders
 
 
 def test_only_administrators_administer_and_they_may_do_so_where_the_bot_is_off():
-    assert may_administer(ADMIN, OFF, ACCESS) is None
-    assert may_administer(APPROVER, ROOM, ACCESS) == Refusal(words.NOT_AN_ADMIN)
+    assert may_administer(Who(ADMIN, OFF, ACCESS)) is None
+    assert may_administer(Who(APPROVER, ROOM, ACCESS)) == Refusal(words.NOT_AN_ADMIN)
 
 
 def test_the_bot_is_claimed_once():
-    assert may_claim(MEMBER, OFF, Access()) is None
-    assert may_claim(MEMBER, OFF, ACCESS) == Refusal(words.NOT_AN_ADMIN)
+    assert may_claim(Who(MEMBER, OFF, Access())) is None
+    assert may_claim(Who(MEMBER, OFF, ACCESS)) == Refusal(words.NOT_AN_ADMIN)
