@@ -26,10 +26,11 @@ PROBE_SECONDS: Final = 30.0  # generous: a busy machine must not seem to be one 
 SCRATCH: Final = ("/tmp", "/run")  # /run holds the sockets of the host's services
 RESOLVER: Final = "/etc/resolv.conf"  # often a link into /run
 
+# /proc only to be read: its files are the kernel's, and root may write many of them without any right of its own.
 _ALWAYS: Final = (
     "--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try",
     "--cap-drop", "ALL", "--new-session", "--die-with-parent",
-    "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc",
+    "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--remount-ro", "/proc",
 )  # fmt: skip
 
 

@@ -133,6 +133,13 @@ async def test_a_command_sees_no_process_of_the_host_and_cannot_gain_rights(tmp_
 
 
 @needs_a_box
+async def test_a_command_cannot_set_up_the_kernel_whoever_the_bot_runs_as(tmp_path: Path):
+    result = await run(tmp_path, "find /proc/sys /proc/irq /proc/self/oom_score_adj -writable -type f | head -3; id -u")
+
+    assert result.content == f"{os.getuid()}\nexit code 0"
+
+
+@needs_a_box
 @pytest.mark.parametrize("online", [False, True])
 async def test_there_is_no_network_unless_it_was_allowed(tmp_path: Path, online: bool):
     with socket.create_server(("127.0.0.1", 0)) as server:
