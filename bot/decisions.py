@@ -59,52 +59,51 @@ class Decisions:
 
     async def open_form(self, asked: OpenModal) -> str:
         """Open the form of a button. Returns what to tell the person in private, "" if the form is open."""
+        return await self._opened(asked, self._form, words.slow(asked.task.fingerprint[: ids.SHORT_ID]))
+
+    async def show_whole(self, asked: OpenModal) -> str:
+        """Open the whole call to be read, decided or not. Whoever may speak here may read it."""
+        return await self._opened(asked, self._whole, words.SLOW_VIEW)
+
+    async def _opened(self, asked: OpenModal, make: Callable[[OpenModal], Awaitable[View | str]], too_slow: str) -> str:
+        """Open the view that this makes; what it says where it makes none, and what Slack made of it, is told."""
         try:
-            found = await self._task(asked.session_id, asked.task, asked.origin, asked.block_id, clicked=True)
-            if isinstance(found, str):
-                return found
-            task, card = found
-            if refusal := await self._may_decide(asked.origin, task):
-                return refusal.why
-            view = await self._form(asked, task, card)
-            if view is None:
-                return words.NOT_SWITCHED_ON
+            view = await make(asked)
+            if isinstance(view, str):
+                return view
             await self._api.open_view(asked.origin.trigger_id, view)
         except StoreError:
             log.exception("a form of session %s did not open", asked.session_id)
             return words.FAILED
         except (SlackRefused, SlackUnreachable) as error:
             log.warning("a form did not open: %s", error)
-            return words.slow(asked.task.fingerprint[: ids.SHORT_ID])
+            return too_slow
         return ""
 
-    async def _form(self, asked: OpenModal, task: HITLTask, card: Card) -> View | None:
+    async def _form(self, asked: OpenModal) -> View | str:
+        found = await self._task(asked.session_id, asked.task, asked.origin, asked.block_id, clicked=True)
+        if isinstance(found, str):
+            return found
+        task, card = found
+        if refusal := await self._may_decide(asked.origin, task):
+            return refusal.why
+        return await self._form_of(asked, task, card) or words.NOT_SWITCHED_ON
+
+    async def _form_of(self, asked: OpenModal, task: HITLTask, card: Card) -> View | None:
         thread = thread_of(asked.session_id)
         if asked.action == "edit":
-            return self._edit_form(card)
+            return edits.edit_form(card, self._schema(card))
         if asked.action == "always" and may_always(card) and thread:
             return modals.always(card, await self._widening.choices(thread, task, await self._who(asked.origin)))
         return modals.form(asked.action, card)
 
-    async def show_whole(self, asked: OpenModal) -> str:
-        """Open the whole call to be read, decided or not. Whoever may speak here may read it."""
-        try:
-            who = await self._who(asked.origin)
-            if refusal := approvers.may_speak(who):
-                return refusal.why
-            if not await self._genuine(asked.session_id, asked.task, asked.origin, asked.block_id):
-                return words.UNKNOWN
-            card = await self._presenter.card(asked.session_id, asked.task.fingerprint)
-            if card is None:
-                return words.UNKNOWN
-            await self._api.open_view(asked.origin.trigger_id, modals.full(card))
-        except StoreError:
-            log.exception("a form of session %s did not open", asked.session_id)
-            return words.FAILED
-        except (SlackRefused, SlackUnreachable) as error:
-            log.warning("a form did not open: %s", error)
-            return words.SLOW_VIEW
-        return ""
+    async def _whole(self, asked: OpenModal) -> View | str:
+        if refusal := approvers.may_speak(await self._who(asked.origin)):
+            return refusal.why
+        if not await self._genuine(asked.session_id, asked.task, asked.origin, asked.block_id):
+            return words.UNKNOWN
+        card = await self._presenter.card(asked.session_id, asked.task.fingerprint)
+        return modals.full(card) if card else words.UNKNOWN
 
     async def edit(self, asked: Edit) -> str | Mapping[str, str]:
         """Approve with edited arguments. Returns errors by field while the form must stay, or what to tell instead."""
@@ -145,9 +144,6 @@ class Decisions:
             )
         except (InvalidArguments, DeniedByPolicy) as refused:  # the form stays, and says where it is wrong
             return edits.blamed(card, schema, args, str(refused))
-
-    def _edit_form(self, card: Card) -> View | None:
-        return edits.edit_form(card, self._schema(card))
 
     def _schema(self, card: Card) -> Mapping[str, Any]:
         spec = self._engine.spec(card.task.tool_name)
