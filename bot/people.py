@@ -30,21 +30,20 @@ class Remembered(Generic[T]):
 
     async def get(self, name: str) -> T | None:
         """The answer. Raises what asking raises."""
+        return await self._answer(name, self._seconds)
+
+    async def keep(self, name: str) -> None:
+        """Ask anew, if the answer is missing or has lived for half its time. Raises what asking raises."""
+        await self._answer(name, self._seconds / 2)
+
+    async def _answer(self, name: str, young: float) -> T | None:
+        """The answer that is known, if it is younger than so many seconds; else a new one."""
         known = self._answers.get(name)
-        if known and self._now() - known[0] < self._seconds:
+        if known and self._now() - known[0] < young:
             return known[1]
         if name not in self._asking:
             self._asking[name] = asyncio.create_task(self._fetch(name))
         return await asyncio.shield(self._asking[name])
-
-    async def keep(self, name: str) -> None:
-        """Ask anew, if the answer is missing or has lived for half its time. Raises what asking raises."""
-        known = self._answers.get(name)
-        if known and self._now() - known[0] < self._seconds / 2:
-            return
-        if name not in self._asking:
-            self._asking[name] = asyncio.create_task(self._fetch(name))
-        await asyncio.shield(self._asking[name])
 
     async def close(self) -> None:
         """Ask no more; whoever waits for an answer gets none."""
