@@ -123,12 +123,12 @@ async def _run(settings: Settings) -> None:
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     if settings.slack is None:
         async with LocalBot(settings) as local:
-            for line in (*_local_lines(local), *_lines(settings, local.bot), "Ctrl-C stops."):
+            for line in (*_local_lines(local), *_lines(settings), "Ctrl-C stops."):
                 print(line, flush=True)
             await stop.wait()
         return
     async with Bot(settings, settings.slack, Access(settings.admins, settings.approvers)) as bot:
-        for line in (f"Connected to Slack as {bot.us.bot_user_id} in {bot.us.team_id}.", *_lines(settings, bot)):
+        for line in (f"Connected to Slack as {bot.us.bot_user_id} in {bot.us.team_id}.", *_lines(settings)):
             print(line, flush=True)
         if bot.book.claim_code and not (await bot.book.access()).admins:
             print(f"Nobody administers the bot yet. In Slack: /harness claim {bot.book.claim_code}", flush=True)
@@ -142,7 +142,7 @@ def _local_lines(local: LocalBot) -> Sequence[str]:
     )
 
 
-def _lines(settings: Settings, bot: Bot) -> Sequence[str]:
+def _lines(settings: Settings) -> Sequence[str]:
     folder = settings.workspace or settings.data / WORKSPACES
     per = "one folder for all sessions" if settings.workspace else "a folder per session"
     practice = "the practice model, which follows a few plain requests and needs no network (no HARNESS_MODEL)"

@@ -18,7 +18,7 @@ from bot.config import Settings, SlackSettings
 from bot.facts import CODEC
 from bot.folders import DATABASE, WORKSPACES, kept_files, own_workspace, ready
 from bot.foresight import Foresight
-from bot.ids import Identity
+from bot.ids import Identity, threads_of
 from bot.inbox import Inbox
 from bot.listeners import bolt_app
 from bot.people import Directory
@@ -219,7 +219,7 @@ class Bot:
         return replace(us, app_id=app)
 
     async def _wake_all(self) -> None:
-        for session_id in await self.store.sessions(f"slack:{self.us.home}:"):
+        for session_id in await self.store.sessions(threads_of(self.us.home)):
             self.engine.wake(session_id)
 
     async def _socket_address(self) -> str:

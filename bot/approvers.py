@@ -11,11 +11,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from bot import words
-from bot.ids import Identity, is_slack_id
+from bot.ids import SLACK_ITSELF, Identity, is_slack_id
 
 # In the list of approvers: whoever began a run decides its calls too.
 REQUESTER: Final = "requester"
-_SLACK_ITSELF: Final = frozenset({"USLACK", "USLACKBOT"})  # Slackbot says that it is no bot
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +90,7 @@ def person_of(user: object, us: Identity) -> Person | None:
         } if is_slack_id(name):
             machine = bot or user.get("is_workflow_bot") is True or user.get("is_connector_bot") is True
             stranger = _is_stranger(user, us)
-            return Person(name, machine or name in _SLACK_ITSELF, deleted, restricted or ultra, stranger)
+            return Person(name, machine or name in SLACK_ITSELF, deleted, restricted or ultra, stranger)
         case {"id": str(name), "deleted": True} if is_slack_id(name):
             return Person(name, deleted=True)  # of a deactivated account Slack tells little more
     return None

@@ -16,6 +16,7 @@ from bot.config import Settings, SlackSettings
 from bot.folders import keep_apart, private
 from bot.policy import PolicyKeeper, default_path
 from bot.slack_api import SlackApi, SlackRefused, SlackUnreachable
+from bot.wire import OURS, connections
 from harness_core.errors import ConfigError, HarnessError, ModelError
 from harness_core.permissions import grammar
 from harness_core.ports import ChatModel, ModelReply, ModelRequest
@@ -40,7 +41,6 @@ SCOPES: Final = frozenset(
 TRIES: Final = 2  # of one call to Slack: somebody waits for the answer
 HELLO: Final = 10.0  # seconds that the socket has for its first word
 MODEL: Final = 30.0  # seconds that the model has for one word
-SOCKETS: Final = 1  # connections that one bot holds; more means that another process listens with the same token
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +164,7 @@ async def _socket(slack: SlackSettings) -> Line:
 
 
 def _greeted(hello: Mapping[str, Any]) -> Line:
-    others = int(hello.get("num_connections") or SOCKETS) - SOCKETS
+    others = connections(hello) - OURS
     if hello.get("type") != "hello":
         return Line("socket", "its first word was not hello. Is this a Slack-compatible server?")
     if others > 0:

@@ -10,7 +10,7 @@ from bot import approvers, rule_words, words
 from bot.approvers import REQUESTER, Who
 from bot.facts import ApprovalsSwitched, ApproverChanged, ChannelSwitched, NetworkSwitched, Paused, SensitiveChanged
 from bot.heard import Configure
-from bot.ids import PERSON, thread_of
+from bot.ids import PERSON, thread_of, threads_of
 from bot.rule_commands import RuleCommands
 from bot.settings import EVERYWHERE, OFF_SECONDS, InForce, SettingsBook
 from bot.shown import shown_line
@@ -134,7 +134,7 @@ class Commands:
 
     async def _take_effect(self, command: Configure) -> None:
         """Runs look at the change now, and not only at their next step; a pause stops them."""
-        for session_id in await self._engine.store.sessions(f"slack:{self._settings.home}:"):
+        for session_id in await self._engine.store.sessions(threads_of(self._settings.home)):
             if thread_of(session_id) is None:
                 continue  # a sub-agent's, which goes on and is stopped with its thread's
             if command.verb == "pause":
@@ -147,7 +147,8 @@ class Commands:
     async def _pending(self, command: Configure, who: Who) -> str:
         if refusal := approvers.may_speak(who):
             return refusal.why
-        asked = await self._engine.store.find("HITLPending", self._threads(command))
+        here = threads_of(self._settings.home, command.origin.channel)
+        asked = await self._engine.store.find("HITLPending", here)
         newest = sorted({fact.session_id: fact.at for fact in asked}.items(), key=lambda item: -item[1])
         lines: list[str] = []
         for session_id, _ in newest[:MOST_SEARCHED]:
@@ -178,9 +179,6 @@ class Commands:
                 return words.revoked(rule_id, threads)
             case _:
                 return words.ALLOWED_USAGE
-
-    def _threads(self, command: Configure) -> str:
-        return f"slack:{self._settings.home}:{command.origin.channel}:"
 
 
 def _named(word: str) -> str:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from bot import ids, kit, limits
+from bot.fields import map_of
 from bot.kit import Block, View
 from bot.limits import clip
 from bot.modals import review
@@ -131,10 +132,10 @@ def blamed(card: Card, schema: Mapping[str, Any], args: Mapping[str, Any], why: 
 
 
 def _field(name: str, about: Any, value: Any, given: bool, required: bool) -> Field:
-    about = about if isinstance(about, Mapping) else {}
+    about = map_of(about)
     kind, options = _kind(about, value, given)
     hint = shown_line(str(about.get("description", "")), 300)
-    kept = _kept(name, kind, value) if given else ""
+    kept = _kept(name, value) if given else ""
     if not given and not about:
         kept = "not in the schema"
     if kind == "choice" and not _told_apart([_option(one) for one in options]):
@@ -162,7 +163,7 @@ def _kind(about: Mapping[str, Any], value: Any, given: bool) -> tuple[Kind, tupl
     return ("text", ()) if isinstance(value, str) and not about else ("json", ())
 
 
-def _kept(name: str, kind: Kind, value: Any) -> str:
+def _kept(name: str, value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     if mask_args({name: value}) != {name: value}:
         return "holds a secret, kept"
@@ -233,16 +234,13 @@ _ABSENT: Final = object()
 
 
 def _input(values: Mapping[str, Any], block: str) -> Mapping[str, Any]:
-    found = values.get(block)
-    inner = found.get(INPUT) if isinstance(found, Mapping) else None
-    return inner if isinstance(inner, Mapping) else {}
+    return map_of(map_of(values.get(block)).get(INPUT))
 
 
 def _typed(field: Field, state: Mapping[str, Any]) -> Any:
     """What was typed, as the argument's type. Raises ValueError with what to say at the field."""
     if field.kind in ("choice", "switch"):
-        option = state.get("selected_option")
-        return _chosen(field, option.get("value") if isinstance(option, Mapping) else None)
+        return _chosen(field, map_of(state.get("selected_option")).get("value"))
     text = state.get("value")
     text = text if isinstance(text, str) else ""
     _refuse_typography(text, _text(field))

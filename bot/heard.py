@@ -1,4 +1,4 @@
-"""What people did in Slack, in our own words: ten values and where they come from.  Pure; `inbound` makes them."""
+"""What people did in Slack, in our own words, and where they come from.  Pure; `inbound` makes them."""
 
 from __future__ import annotations
 

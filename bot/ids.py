@@ -19,7 +19,7 @@ ACTIONS: Final[frozenset[str]] = frozenset(get_args(Action))
 # What a modal decides when it is submitted, as callback_id of the view.
 Form = Literal["review", "review_rerun", "reject", "skip", "always", "happened", "edit"]
 FORMS: Final[frozenset[str]] = frozenset(get_args(Form))
-LOADING: Final = "loading"
+ONLY_READ: Final = "loading"  # of a modal that decides nothing
 
 # Inputs of those modals: block_id and action_id are the same word.
 COMMENT: Final = "comment"
@@ -28,6 +28,7 @@ WHERE: Final = "where"
 WHAT: Final = "what"
 
 PERSON: Final = "[UW][A-Z0-9]{2,20}"  # the id of a member, as a regular expression
+SLACK_ITSELF: Final = frozenset({"USLACK", "USLACKBOT"})  # says that it is no bot
 SHORT_ID: Final = 6  # hex digits of a fingerprint that people see and type
 _FINGERPRINT: Final = re.compile(r"[0-9a-f]{64}")
 _TYPED_ID: Final = re.compile(r"#?([0-9a-f]{6,64})", re.IGNORECASE)
@@ -73,6 +74,11 @@ class Thread:
     def session_id(self) -> str:
         """The id of its journal. `thread_of` reads it back."""
         return f"slack:{self.home}:{self.channel}:{self.ts}"
+
+
+def threads_of(home: str, channel: str = "") -> str:
+    """What the ids of all sessions of a home begin with, or of those in one channel; of their sub-agents, too."""
+    return f"slack:{home}:{channel}:" if channel else f"slack:{home}:"
 
 
 def thread_of(session_id: str) -> Thread | None:

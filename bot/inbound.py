@@ -1,6 +1,6 @@
 """What Slack sent, in our own words.  Pure: nothing behind this door reads a payload, and nothing in a payload raises.
 
-Events, clicks, submitted modals and slash commands become one of ten values. Only shape is judged here; who may do
+Events, clicks, submitted modals and slash commands become one of our values. Only shape is judged here; who may do
 what is judged by `approvers`, against what Slack says when asked, never against the hints that a payload carries.
 """
 
@@ -31,7 +31,6 @@ from harness_core.hitl import Approve, Decision, Reject
 
 # Kinds of message that somebody says something with; all other subtypes report that something changed.
 SAID: Final = frozenset({"", "file_share", "thread_broadcast", "me_message"})
-SLACK_ITSELF: Final = frozenset({"USLACK", "USLACKBOT"})
 
 
 def parse(payload: object, us: Identity) -> Inbound:
@@ -46,7 +45,7 @@ def parse(payload: object, us: Identity) -> Inbound:
         case {"type": "view_submission", "view": {"callback_id": str()} as view}:
             return submission(payload, view, us) if _our_app(payload, us) else Ignore("it is for another app")
         case {"command": str(), "text": str(text)}:
-            return command(payload, text, us) if _our_app(payload, us) else Ignore("it is for another app")
+            return command(payload, text) if _our_app(payload, us) else Ignore("it is for another app")
         case {"type": str(kind)}:
             return Ignore(f"nothing is done on {kind[:40]}")
     return Ignore("it is no payload that we know")
@@ -174,7 +173,7 @@ def _our_app(payload: Mapping[str, Any], us: Identity) -> bool:
 def _not_a_person(message: Mapping[str, Any], us: Identity) -> str:
     """Why this message is no person's, or ""."""
     user = text_of(message, "user")
-    if user in (us.bot_user_id, *SLACK_ITSELF):
+    if user in (us.bot_user_id, *ids.SLACK_ITSELF):
         return "the bot or Slack itself said it"
     if message.get("bot_id") or message.get("app_id") or message.get("bot_profile") or message.get("is_bot"):
         return "a bot said it"

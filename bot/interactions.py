@@ -81,7 +81,7 @@ def _chosen(values: Mapping[str, Any], name: str) -> str:
     return text_of(map_of(_input(values, name).get("selected_option")), "value")
 
 
-def command(payload: Mapping[str, Any], text: str, us: Identity) -> Inbound:
+def command(payload: Mapping[str, Any], text: str) -> Inbound:
     """A slash command was typed, with this text behind it."""
     user, channel, trigger = (text_of(payload, name) for name in ("user_id", "channel_id", "trigger_id"))
     if not (ids.is_slack_id(user) and ids.is_slack_id(channel) and trigger):

@@ -1,7 +1,6 @@
 """The forms behind the buttons of a card.  Pure; `inbound` reads them back.
 
-A modal opens empty, because Slack gives three seconds, and is filled at once. Its private_metadata names the task; what
-it shows comes from our own record.
+A modal's private_metadata names the task; what it shows comes from our own record.
 """
 
 from __future__ import annotations
@@ -23,14 +22,9 @@ MOST_SEEN: Final = 10  # different calls that a form shows as examples
 _ROOM: Final = 4  # blocks of a modal beside the pieces of a text
 
 
-def loading() -> View:
-    """What opens at once; views.update puts the form in its place."""
-    return kit.modal(ids.LOADING, "One moment", [kit.section("Loading…")])
-
-
 def message(title: str, text: str) -> View:
     """A modal that only says something of ours, as the answer to a late submission does."""
-    return kit.modal(ids.LOADING, title, [kit.section(limits.clip_escaped(text, limits.SECTION_TEXT))])
+    return kit.modal(ids.ONLY_READ, title, [kit.section(limits.clip_escaped(text, limits.SECTION_TEXT))])
 
 
 def form(action: Action, card: Card) -> View | None:
@@ -72,7 +66,7 @@ def full(card: Card) -> View:
         _complete(whole) if left_out <= 0 else f"{left_out:,} do not fit here"
     )
     blocks = [_named(card), *(kit.preformatted(p) for p in parts)]
-    return kit.modal(ids.LOADING, "The whole call", [*blocks, kit.context(kit.plain(told))])
+    return kit.modal(ids.ONLY_READ, "The whole call", [*blocks, kit.context(kit.plain(told))])
 
 
 def _reject(card: Card) -> View:

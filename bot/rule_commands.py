@@ -12,7 +12,7 @@ from bot import rule_words as said
 from bot.approvers import Who
 from bot.facts import StandingRuleAdded, StandingRuleRevoked
 from bot.heard import Configure
-from bot.ids import Thread, thread_of
+from bot.ids import Thread, thread_of, threads_of
 from bot.rule_asked import RuleAsked, rule_asked
 from bot.rule_words import Listed, RuleScope
 from bot.settings import EVERYWHERE, SettingsBook
@@ -81,12 +81,8 @@ class RuleCommands:
 
     async def _wake(self, channel: str) -> None:
         """Have the sessions of a channel looked at now, or all of them for EVERYWHERE."""
-        within = self._threads(channel) if channel else f"slack:{self._settings.home}:"
-        for session_id in await self._engine.store.sessions(within):
+        for session_id in await self._engine.store.sessions(threads_of(self._settings.home, channel)):
             self._engine.wake(session_id)
-
-    def _threads(self, channel: str) -> str:
-        return f"slack:{self._settings.home}:{channel}:"
 
     # -- what holds here -----------------------------------------------------------------------------------------------
 
@@ -102,12 +98,12 @@ class RuleCommands:
         made = now.rules_in(channel, moment)
         return [
             *(Listed(one.rule, "file", one.by, 0.0, one.why, one.until) for one in file),
-            *(_from_slack(one) for one in made),
-            *(_of_thread(fact) for rules in (await self._of_threads(channel)).values() for fact in rules.values()),
+            *map(_from_slack, made),
+            *map(_of_thread, await self.of_threads(channel)),
         ]
 
     async def _of_threads(self, channel: str) -> Mapping[str, Mapping[str, RuleChanged]]:
-        return standing(await self._engine.store.find("RuleChanged", self._threads(channel)))
+        return standing(await self._engine.store.find("RuleChanged", threads_of(self._settings.home, channel)))
 
     async def revoke(self, command: Configure, who: Who) -> str:
         """Take a rule back: administrators any, who decides those of threads. Raises StoreError."""

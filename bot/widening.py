@@ -11,7 +11,7 @@ from bot import approvers, words
 from bot.approvers import Who
 from bot.facts import StandingRuleAdded
 from bot.heard import Reach
-from bot.ids import Thread
+from bot.ids import Thread, threads_of
 from bot.modals import Wider
 from bot.rule_commands import RuleCommands
 from bot.shown import shown_line
@@ -94,8 +94,8 @@ class Widening:
     async def _recorded(self, thread: Thread, tool: str, until: float) -> Sequence[Args]:
         """The calls of a tool that models made in this channel, the newest threads first."""
         found: list[Args] = []
-        channel = f"slack:{thread.home}:{thread.channel}:"
-        for session_id in sorted(await self._engine.store.sessions(channel), reverse=True)[:MOST_THREADS]:
+        sessions = await self._engine.store.sessions(threads_of(thread.home, thread.channel))
+        for session_id in sorted(sessions, reverse=True)[:MOST_THREADS]:
             said = (fact for fact in await self._engine.store.read(session_id) if isinstance(fact, ReasonEnd))
             calls = [call.args for fact in said for call in fact.calls if call.name == tool and not call.problem]
             found += reversed(calls)

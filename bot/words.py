@@ -31,7 +31,6 @@ NOT_BY_WORD: Final = "This one cannot be approved by a word, because it has to b
 UNREADABLE_CALL: Final = "it may be that more than a secret is hidden, so this can only be rejected or skipped"
 QUEUED: Final = "Noted. It is read after the decision that is waiting in this thread."
 QUEUED_RUNNING: Final = "Noted. It is read as soon as the step at hand is done."
-STOPPED: Final = "Stopped."
 WITHDRAWN: Final = "The run was stopped before this was read, so it was put aside. Send it again if you still want it."
 NOT_SWITCHED_ON: Final = "This is not switched on here."
 SLOW_VIEW: Final = "Slack was too slow to open the form. Press again."

@@ -393,8 +393,7 @@ def test_forms_that_do_not_fit_the_card_are_not_given():
     assert modals.form("edit", card()) is None
 
 
-def test_what_opens_first_and_what_is_only_said_are_views_too():
-    check_view(modals.loading())
+def test_what_is_only_said_is_a_view_too():
     check_view(modals.message("Too late", "Someone <b> decided."))
 
 
