@@ -8,10 +8,11 @@ from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from bot.ids import Thread, thread_of
-from bot.settings import InForce, adjusted, guarded
+from bot.settings import InForce, adjusted
 from harness_core.conflicts import Fight, dead_ends, fights, moves_of
 from harness_core.errors import StoreError
 from harness_core.events import Event, HookRuled, ToolCallEnd
+from harness_core.guarding import guarded
 from harness_core.policy_file import PolicyFile
 from harness_core.ports import SessionStore
 from harness_core.steps import Policy

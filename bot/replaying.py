@@ -24,11 +24,12 @@ from bot.policy import PolicyKeeper, default_path
 from bot.quarrels import dead_ends_in
 from bot.reports import backtest_json, backtested, replayed, ruling_json
 from bot.sessions import find_session
-from bot.settings import InForce, adjusted, changed, guarded
+from bot.settings import InForce, adjusted, changed
 from bot.timeline import moment, timeline
 from harness_core.delegate import depth_of, hired
 from harness_core.errors import ConfigError, StoreError
 from harness_core.events import Event
+from harness_core.guarding import guarded
 from harness_core.hooks import in_order
 from harness_core.options import DEFAULT_TOOLS, HarnessOptions
 from harness_core.own_hooks import load_hooks

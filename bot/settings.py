@@ -5,9 +5,9 @@ from __future__ import annotations
 import hmac
 import logging
 import secrets
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from bot.approvers import Access
 from bot.facts import (
@@ -25,10 +25,8 @@ from bot.facts import (
 )
 from bot.ids import thread_of
 from bot.policy import PolicyKeeper
-from harness_core import StopLoopInterceptor
 from harness_core.events import Event
-from harness_core.guards import Limits, StopLoop
-from harness_core.hooks import in_order
+from harness_core.guarding import guarded
 from harness_core.permissions.rule import PermissionRule
 from harness_core.policy_file import PolicyFile
 from harness_core.ports import Clock, SessionStore
@@ -167,22 +165,6 @@ class SettingsBook:
         made = ((key, one.at, one.until is None or moment < one.until) for key, one in now.rules.items())
         filed = ((one, one.until is None or moment < one.until) for one in self.policy.file.rules)
         return frozenset({*made, *filed})
-
-
-def guarded(policy: Policy, guards: Sequence[Any]) -> Policy:
-    """The policy with these guards among its hooks, and within their limits. The loop detector is the guards' own, or
-    none where it was switched off.
-    """
-    limits = next((one for one in guards if isinstance(one, Limits)), Limits())
-    hooks = [one.interceptor if isinstance(one, StopLoop) else one for one in guards]
-    hooks += [one for one in policy.gate.hooks if not isinstance(one, StopLoopInterceptor)]
-    return replace(
-        policy,
-        gate=replace(policy.gate, hooks=in_order(hooks)),
-        max_steps=limits.steps or policy.max_steps,
-        max_seconds=limits.seconds or policy.max_seconds,
-        digest=digest(repr((policy.digest, guards))),
-    )
 
 
 def standing_rules(now: InForce, file: PolicyFile, channel: str, moment: float) -> tuple[PermissionRule, ...]:

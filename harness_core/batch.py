@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile
+from typing import Final
 
 from harness_core import results
 from harness_core.delegate import at_work, child_step, handed_over, over
@@ -28,6 +30,8 @@ from harness_core.steps import (
     Suspend,
 )
 from harness_core.types import same
+
+NO_EXPIRY: Final = Expiry(math.inf)
 
 
 def batch_step(trace: Trace, run: Run, policy: Policy, now: float) -> Step:
@@ -100,7 +104,7 @@ def _own(state: CallState) -> Mapping[str, ToolCallEnd]:
 
 
 def _expiry(policy: Policy, tool: str) -> Expiry:
-    return policy.expiries.get(tool, Expiry(0.0))
+    return policy.expiries.get(tool, NO_EXPIRY)
 
 
 def expired(task: HITLTask, now: float) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -14,6 +14,8 @@ from harness_core.delegate import depth_of, hired
 from harness_core.errors import ConfigError, InvalidArguments, UnknownTask
 from harness_core.events import Event, PromptAmended, Prompted, RuleChanged, RunEnd, StopRequested
 from harness_core.extensions import Extension, built
+from harness_core.given import listed, one_of
+from harness_core.guards import guards_from
 from harness_core.handle import AgentSession
 from harness_core.interceptors.compression import ContextCompressionInterceptor
 from harness_core.interceptors.hitl import HITLInterceptor
@@ -24,6 +26,7 @@ from harness_core.options import DEFAULT_TOOLS, HarnessOptions, changed
 from harness_core.parts import (
     Surroundings,
     agents_among,
+    asked_for,
     default_counter,
     default_store,
     practice_model,
@@ -48,8 +51,9 @@ class HarnessEngine:
     workspace: the folder that tools work in. home: the engine's own folder, with its database unless a store is given.
     tools: names of built-in tools, tools of your own, and "hitl" if calls may be put to a person. agents: a folder of
     agent files, or agents; with any there is the tool `task` that hands them work. models: the model of a name, for
-    agents that want one of their own. *_interceptor: takes the place of the built-in one; interceptors: come beside
-    those; extensions: add to the agent, and can be added and removed while it runs. Further keyword arguments are the
+    agents that want one of their own. *_interceptor: takes the place of the built-in one. guards: a table as in
+    harness.toml, which says of the loop detector, too; {} for all of their defaults. interceptors: hooks beside those.
+    extensions: add to the agent, and can be added and removed while it runs. Further keyword arguments are the
     fields of HarnessOptions. Raises ConfigError for what cannot work.
     """
 
@@ -66,6 +70,7 @@ class HarnessEngine:
         hitl_interceptor: HITLInterceptor | None = None,
         compression_interceptor: ContextCompressionInterceptor | None = None,
         stop_loop_interceptor: Any = None,
+        guards: Mapping[str, object] | None = None,
         interceptors: Sequence[Any] = (),
         extensions: Sequence[Extension] = (),
         rules: Sequence[PermissionRule] = (),
@@ -75,7 +80,15 @@ class HarnessEngine:
         options: HarnessOptions | None = None,
         **changes: Any,
     ) -> None:
-        self.options = changed(options or HarnessOptions(), changes)
+        options = HarnessOptions() if options is None else options
+        one_of("options", HarnessOptions, "HarnessOptions", options)
+        if guards is not None and stop_loop_interceptor is not None:
+            raise ConfigError("stop_loop_interceptor and guards would both say which loop detector there is. Give one.")
+        hitl, compression = hitl_interceptor or HITLInterceptor(), compression_interceptor
+        one_of("hitl_interceptor", HITLInterceptor, "a HITLInterceptor", hitl)
+        if compression is not None:
+            one_of("compression_interceptor", ContextCompressionInterceptor, "one of that name", compression)
+        self.options = changed(options, changes)
         self.workspace = Path(workspace)
         self.clock: Clock = clock or SystemClock()
         self._own_store = store is None
@@ -85,7 +98,7 @@ class HarnessEngine:
         self._counter = counter or default_counter()
         self._background = Background()
         self._around = Surroundings(
-            model=model or practice_model(),
+            model=practice_model() if model is None else asked_for(model),
             tools=self._tools,
             specs=tuple(tool.spec for tool in self._tools.values()),
             system=self.options.system_prompt,
@@ -101,18 +114,18 @@ class HarnessEngine:
             self._around,
             self._counter,
             self.store,
-            hitl=hitl_interceptor or HITLInterceptor(),
-            compression=compression_interceptor,
-            stop_loop=stop_loop_interceptor or StopLoopInterceptor(),
-            interceptors=interceptors,
-            rules=rules,
+            hitl=hitl,
+            compression=compression,
+            hooks=(stop_loop_interceptor or StopLoopInterceptor(), *listed("interceptors", interceptors)),
+            guards=None if guards is None else guards_from(guards, self._tools),
+            rules=[PermissionRule.given(rule) for rule in listed("rules", rules)],
             can_hitl="hitl" in tools,
             delegate=TASK if hired else "",
         )
         self._subagents = Subagents(hired, self._around, models)
         self._serving = Serving(self.store, self._around, self._policies, self._subagents, self._background)
         self._extensions: tuple[Extension, ...] = ()
-        self._extend(tuple(extensions))
+        self._extend(listed("extensions", extensions))
 
     # -- what people call ----------------------------------------------------------------------------------------------
 
@@ -217,7 +230,7 @@ class HarnessEngine:
 
     def add_permission_rule(self, rule: PermissionRule) -> None:
         """Add a rule for all sessions of this engine; waiting tasks are judged afresh."""
-        self._policies.rules = (*self._policies.rules, rule)
+        self._policies.rules = (*self._policies.rules, PermissionRule.given(rule))
         self._reconsider()
 
     def remove_permission_rule(self, rule: PermissionRule) -> None:
@@ -253,7 +266,7 @@ class HarnessEngine:
         self, session: AgentSession | str, rule: PermissionRule, *, add: bool = True, by: str = "", why: str = ""
     ) -> None:
         """Add or remove a rule of one session, on the record; its waiting tasks are judged afresh."""
-        fact = RuleChanged("added" if add else "removed", rule, by, why, at=self.clock.now())
+        fact = RuleChanged("added" if add else "removed", PermissionRule.given(rule), by, why, at=self.clock.now())
         await self.store.append(_session(session), fact)
         self.wake(session)
 

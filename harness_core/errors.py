@@ -43,7 +43,9 @@ PASSING_MODEL_ERRORS: frozenset[ModelErrorKind] = frozenset(
 class ModelError(HarnessError):
     """The model did not answer.
 
-    kind: what failed, and so who must act. retry_after: seconds that the server asked us to wait, if it did.
+    kind: what failed, and so who must act: auth, unknown_model, unreachable, rate_limited, overflow (the request is too
+    long, so the context is compressed), server, bad_reply, timeout or refused. Another attempt can cure unreachable,
+    rate_limited, server, bad_reply and timeout. retry_after: seconds that the server asked us to wait, if it did.
     """
 
     def __init__(self, kind: ModelErrorKind, message: str = "", *, retry_after: float | None = None) -> None:

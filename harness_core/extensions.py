@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
+from harness_core.errors import ConfigError
+from harness_core.given import asked_at_once, said
 from harness_core.hooks import in_order, name_of
 from harness_core.interceptors.fitness import fit
 from harness_core.permissions.rule import PermissionRule
@@ -28,8 +30,8 @@ class AgentBuilder:
         return self
 
     def permission_rule_add(self, rule: PermissionRule) -> Self:
-        """Add a rule for all sessions of the agent."""
-        self._rules.append(rule)
+        """Add a rule for all sessions of the agent. Raises ConfigError for what is none."""
+        self._rules.append(PermissionRule.given(rule))
         return self
 
     @property
@@ -60,6 +62,11 @@ def built(extensions: Iterable[Extension], engine: HarnessEngine, agent_name: st
     """What these extensions add to an agent, in their order. Raises whatever one of them raises."""
     builder = AgentBuilder()
     for extension in extensions:
+        if not asked_at_once(extension, "configure"):
+            raise ConfigError(
+                f"{said(extension)} is no extension: it must be a plain function (engine, agent_name, builder), or an "
+                "object with one as its `configure`."
+            )
         untyped: Any = extension
         configure: Callable[..., None] = getattr(untyped, "configure", untyped)
         configure(engine, agent_name, builder)

@@ -9,6 +9,7 @@ from typing import Any, Final
 from pydantic import TypeAdapter, ValidationError
 
 from harness_core.errors import ConfigError, shown
+from harness_core.given import one_of
 from harness_core.interceptors.budget import Budget
 from harness_core.interceptors.caps import Caps
 from harness_core.interceptors.finish import Finish
@@ -33,6 +34,7 @@ def guards_from(table: Mapping[str, object], tools: Collection[str] = (), source
     that a misspelt one is found; without them any name is taken. source: the file, for the words of an error.
     Raises ConfigError, naming everything that is wrong.
     """
+    one_of("guards", Mapping, "a table", table)
     known = [guard.name for guard in GUARDS]
     wrong = [f"guards.{shown(name)} is not known; there are {', '.join(known)}" for name in table if name not in known]
     made = [_made(guard, table.get(guard.name, guard.name not in OFF), tools, wrong) for guard in GUARDS]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from harness_core.errors import ConfigError
+from harness_core.given import one_of, positive, whole
 from harness_core.steps import Expiry, Policy
 
 DEFAULT_TOOLS: Final = ("read", "write", "edit", "ls", "glob", "grep", "bash", "webfetch", "todo", "hitl")
@@ -26,7 +27,8 @@ class HarnessOptions:
     hitl_enabled: whether calls can be put to a person at all (off by default; then asking calls are refused).
     max_steps: model messages per run. max_seconds: that a run may be worked on; waiting for people is not charged.
     model_retries: attempts of one model request. model_timeout: seconds.
-    compression_max_messages, compression_max_context_ratio: when the context is compressed; see Limits.
+    compression_max_messages, compression_max_context_ratio: when the context is compressed, see
+    ContextCompressionInterceptor.
     context_length: of the model's window in tokens, where the model itself does not tell.
     parallel: how many repeatable neighbours run at the same time. expiries: how long tasks wait, per tool.
     workspace_for: the folder of a session, if not the one shared by all. adjust: lets the host change the policy of a
@@ -56,8 +58,14 @@ def changed(options: HarnessOptions, changes: Mapping[str, Any]) -> HarnessOptio
         raise ConfigError(f"There is no option {', '.join(unknown)}; there are {', '.join(known)}.")
     options = replace(options, **changes)
     for name in ("max_steps", "model_retries", "parallel"):
-        if getattr(options, name) < 1:
-            raise ConfigError(f"{name} must be 1 or more, or nothing would ever be done.")
-    if options.max_seconds <= 0:
-        raise ConfigError("max_seconds must be more than 0, or nothing would ever be done.")
+        whole(name, getattr(options, name))
+    if options.context_length is not None:
+        whole("context_length", options.context_length)
+    for name in ("max_seconds", "model_timeout"):
+        positive(name, getattr(options, name))
+    for name in ("system_prompt", "agent"):
+        one_of(name, str, "a text", getattr(options, name))
+    one_of("hitl_enabled", bool, "True or False", options.hitl_enabled)
+    for tool, expiry in options.expiries.items():
+        one_of(f"expiries of {tool}", Expiry, "an Expiry", expiry)
     return options

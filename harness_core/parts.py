@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from harness_core.agent_files import read_agents
 from harness_core.agents import TASK, Agent, check_agents
 from harness_core.errors import ConfigError
+from harness_core.given import listed, one_of, said
 from harness_core.ports import ChatModel, Clock, SessionStore, TokenCounter, Tool, ToolSpec
 from harness_core.types import Args
 
@@ -36,7 +38,9 @@ def agents_among(given: str | Path | Sequence[Agent], tools: dict[str, Tool]) ->
 
     Raises ConfigError for all that is wrong with them.
     """
-    agents = read_agents(Path(given), tools) if isinstance(given, str | Path) else tuple(given)
+    agents = read_agents(Path(given), tools) if isinstance(given, str | Path) else listed("agents", given)
+    for agent in agents:
+        one_of("An agent", Agent, "an Agent", agent)
     check_agents(agents, tools)
     if agents and TASK in tools:
         raise ConfigError(f"A tool is called {TASK}, which is the one that hands work to agents. Give it another name.")
@@ -67,6 +71,17 @@ def default_counter() -> TokenCounter:
     from harness_core.models.tokens import shared_counter
 
     return shared_counter()
+
+
+def asked_for(model: object) -> ChatModel:
+    """The model that was given. Raises ConfigError for what is none."""
+    if isinstance(model, type) or not callable(getattr(model, "stream", None)):
+        raise ConfigError(
+            f"{said(model)} is no model: openai_model(name) of harness_core.models.openai makes one, and any object "
+            "with the `stream` of ports.ChatModel is one."
+        )
+    untyped: Any = model
+    return untyped  # type: ignore[no-any-return]
 
 
 def practice_model() -> ChatModel:

@@ -11,6 +11,7 @@ from harness_core.compression.shape import OF_A_MESSAGE, OF_A_TOOL, Sizes, texts
 from harness_core.compression.strategies import default_strategy
 from harness_core.events import PolicyInForce
 from harness_core.extensions import AgentBuilder
+from harness_core.guarding import guarded
 from harness_core.hooks import in_order
 from harness_core.interceptors.compression import ContextCompressionInterceptor, Measure
 from harness_core.interceptors.fitness import fit
@@ -41,8 +42,8 @@ class Policies:
         *,
         hitl: HITLInterceptor,
         compression: ContextCompressionInterceptor | None,
-        stop_loop: Any,
-        interceptors: Sequence[Any],
+        hooks: Sequence[Any],
+        guards: Sequence[Any] | None,
         rules: Sequence[PermissionRule],
         can_hitl: bool,
         delegate: str,
@@ -53,7 +54,8 @@ class Policies:
         self.rules = tuple(rules)
         self.added = AgentBuilder()  # by extensions
         self._store = store
-        self._own = tuple(map(fit, (stop_loop, *interceptors)))
+        self._own = tuple(map(fit, hooks))
+        self._guards = guards
         self._known: set[str] = set()  # digests whose content is on record
         self._latest: tuple[tuple[object, ...], str] | None = None  # of what the last digest was, and that
         self._options = options
@@ -96,9 +98,8 @@ class Policies:
 
     def _make(self) -> Policy:
         options, around = self._options, self._around
-        rules, hooks = (*self.rules, *self.added.rules), in_order((*self._own, *self.added.interceptors))
-        return Policy(
-            gate=Gate(around.tools, rules, hooks, self.hitl.strategies),
+        policy = Policy(
+            gate=Gate(around.tools, (*self.rules, *self.added.rules), in_order(self._own), self.hitl.strategies),
             can_ask=self._can_hitl and self.hitl_enabled,
             max_steps=options.max_steps,
             max_seconds=options.max_seconds,
@@ -109,6 +110,10 @@ class Policies:
             compression=self.compression,
             delegate=self._delegate,
         )
+        if self._guards is not None:
+            policy = guarded(policy, self._guards)
+        hooks = in_order((*policy.gate.hooks, *self.added.interceptors))
+        return replace(policy, gate=replace(policy.gate, hooks=hooks))
 
     async def measured(self, trace: Trace, policy: Policy, around: Surroundings, known: Sizes) -> Measure:
         """How large an agent's requests are, with all that the next one holds counted. known: by now."""

@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from harness_core.compression.plan import Plan
+from harness_core.errors import ConfigError
 from harness_core.events import NO_USAGE, Event, HITLDecided, HookRuled, Prompted, ToolCallEnd
+from harness_core.given import positive, said
 from harness_core.hitl import HITLTask
 from harness_core.interceptors.compression import ContextCompressionInterceptor, Measure
 from harness_core.permissions.judge import Gate
@@ -22,6 +24,11 @@ class Expiry:
 
     seconds: float
     then: Literal["halt", "tell"] = "tell"
+
+    def __post_init__(self) -> None:
+        positive("The seconds of an expiry", self.seconds)
+        if self.then not in ("halt", "tell"):
+            raise ConfigError(f"What an expiry does is halt or tell, not {said(self.then)}.")
 
 
 @dataclass(frozen=True, slots=True)

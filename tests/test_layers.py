@@ -95,7 +95,7 @@ FLOORS: Final = (
     Floor("core: what next at a limit", "harness_core.ending", pure=True),
     Floor(
         "core: what next in an open batch",
-        "harness_core.batch harness_core.standing harness_core.delegate harness_core.steps",
+        "harness_core.batch harness_core.standing harness_core.delegate harness_core.guarding harness_core.steps",
         pure=True,
     ),
     Floor(
@@ -115,7 +115,7 @@ FLOORS: Final = (
         "core: values",
         "harness_core.calls harness_core.frozen harness_core.glyphs harness_core.masking harness_core.secret_labels "
         "harness_core.secret_shapes harness_core.types "
-        "harness_core.verdicts "
+        "harness_core.verdicts harness_core.given "
         "harness_core.errors",
         pure=True,
     ),
@@ -141,7 +141,7 @@ FOR_TYPES: Final = {
 # What bot may know of harness_core.
 PUBLIC: Final = words(
     "harness_core harness_core.agents harness_core.codec harness_core.engine harness_core.errors harness_core.events "
-    "harness_core.guards "
+    "harness_core.guards harness_core.guarding "
     "harness_core.glyphs harness_core.handle harness_core.hitl harness_core.hooks harness_core.masking "
     "harness_core.options "
     "harness_core.clock harness_core.parts harness_core.permissions.book harness_core.permissions.cases "
@@ -172,6 +172,7 @@ HARMLESS: Final = words(
 # More than that, for a reason.
 HARMLESS_HERE: Final = {
     ("harness_core.interceptors.function", "inspect"): "looks at the signature of a function, before it is ever called",
+    ("harness_core.given", "inspect"): "tells a plain function from one that must be awaited",
     ("bot", "sys"): "says that Python is too old, before anything else is read",
     ("bot.config", "pathlib"): "settings hold folders, which are only named there",
 }

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from harness_core.errors import ConfigError
+from harness_core.given import one_of, whole
 
 FEWEST_MESSAGES: Final = 10  # a smaller window would be compressed every few steps
 FEWEST_RESERVED: Final = 3
@@ -35,12 +36,15 @@ class Limits:
     default_context_length: int = 128_000
 
     def __post_init__(self) -> None:
+        for name in ("max_messages", "max_retries", "min_reserved_messages", "per_message_cap"):
+            one_of(name, int, "a whole number", getattr(self, name))
+        whole("default_context_length", self.default_context_length)
+        for name in ("max_context_ratio", "message_trigger_factor"):
+            one_of(name, (int, float), "a number", getattr(self, name))
         if not (math.isfinite(self.max_context_ratio) and 0 < self.max_context_ratio <= 1):
             raise ConfigError(f"max_context_ratio must be above 0 and at most 1, not {self.max_context_ratio}.")
         if not (math.isfinite(self.message_trigger_factor) and self.message_trigger_factor >= 1):
             raise ConfigError(f"message_trigger_factor must be 1.0 or more, not {self.message_trigger_factor}.")
-        if self.default_context_length <= 0:
-            raise ConfigError(f"default_context_length must be above 0, not {self.default_context_length}.")
         reserved = self.min_reserved_messages
         object.__setattr__(self, "max_messages", max(FEWEST_MESSAGES, self.max_messages))
         object.__setattr__(self, "max_retries", max(1, self.max_retries))

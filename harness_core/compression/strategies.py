@@ -11,6 +11,7 @@ from typing import Final, Protocol, Self
 from harness_core.compression.notes import told
 from harness_core.compression.shape import Count, fitted, groups, without_empty
 from harness_core.errors import PASSING_MODEL_ERRORS, ConfigError, ModelError
+from harness_core.given import said, whole
 from harness_core.types import Message, canonical
 
 LEAST_BUDGET: Final = 32  # tokens; in less nobody can say anything
@@ -67,8 +68,16 @@ Summarising = Generator[Question, Answer, str | None]
 class CompressionStrategy(Protocol):
     """Makes a summary of a segment."""
 
-    def compress(self, segment: Segment) -> Summarising:
-        """Yield questions, be sent answers, return the text or None. What it raises counts as None."""
+    def compress(self, segment: Segment) -> Summarising | str | None:
+        """Yield questions, be sent answers (an answer is a text, or a ModelError), return the text or None; or just
+        return it, where no model is to be asked. What it raises counts as None.
+        """
+
+
+def check(strategy: object) -> None:
+    """Raise ConfigError for what is no strategy: it would fail unseen, at every compression."""
+    if isinstance(strategy, type) or not callable(getattr(strategy, "compress", None)):
+        raise ConfigError(f"{said(strategy)} is no compression strategy: that is an object with a `compress(segment)`.")
 
 
 def summarise(strategy: CompressionStrategy | None, segment: Segment) -> Summarising:
@@ -77,6 +86,8 @@ def summarise(strategy: CompressionStrategy | None, segment: Segment) -> Summari
         return None
     try:
         asking = strategy.compress(segment)
+        if isinstance(asking, str | None):  # it has nothing to ask a model
+            return _bounded(asking, segment)
         question = next(asking)
         for _ in range(MOST_QUESTIONS):
             question = asking.send((yield question))
@@ -85,6 +96,10 @@ def summarise(strategy: CompressionStrategy | None, segment: Segment) -> Summari
         text = over.value
     except Exception:  # a strategy's fault: the context is cut without a summary
         return None
+    return _bounded(text, segment)
+
+
+def _bounded(text: object, segment: Segment) -> str | None:
     return fitted(text, segment.budget, segment.count) if isinstance(text, str) and text.strip() else None
 
 
@@ -136,8 +151,7 @@ class HierarchicalCompressionStrategy:
     TITLE = "## What happened"
 
     def __init__(self, max_tokens: int = 500) -> None:
-        if max_tokens < 1:
-            raise ConfigError(f"max_tokens of a summary must be 1 or more, not {max_tokens}.")
+        whole("max_tokens of a summary", max_tokens)
         self.max_tokens = max_tokens
 
     def compress(self, segment: Segment) -> Summarising:
@@ -164,10 +178,13 @@ class CompositeCompressionStrategy:
     """Several strategies, one after the other; what each makes is joined. One that fails does not stop the others."""
 
     def __init__(self, *strategies: CompressionStrategy) -> None:
+        for strategy in strategies:
+            check(strategy)
         self._strategies = strategies
 
     def add_strategy(self, strategy: CompressionStrategy) -> Self:
         """One more, after those that are there."""
+        check(strategy)
         self._strategies = (*self._strategies, strategy)
         return self
 

@@ -12,7 +12,7 @@ from harness_core.compression.notes import told
 from harness_core.compression.plan import Plan, compressed, fits, plan, replaced, shown
 from harness_core.compression.room import FORCED, Context
 from harness_core.compression.shape import Count, Sizes, sized, without_empty
-from harness_core.compression.strategies import CompressionStrategy, Segment, Summarising, summarise
+from harness_core.compression.strategies import CompressionStrategy, Segment, Summarising, check, summarise
 from harness_core.session import Trace
 from harness_core.types import Message
 
@@ -44,8 +44,12 @@ class Measure:
 class ContextCompressionInterceptor:
     """Decides about compression. With no strategy older messages are left out, and no model is asked for a summary.
 
-    max_messages: at least 10. max_context_ratio: above 0, at most 1. max_retries: of a summary's model request. For
-    the others see Limits. Raises ConfigError for what has no meaning. It never changes; `with_limits` makes another.
+    max_messages: messages that stay, at least 10. max_context_ratio: of the model's window, above 0, at most 1.
+    max_retries: of a summary's model request. strategy: what makes summaries, see CompressionStrategy.
+    message_trigger_factor: 1.0 or more; compression waits until there are so many times max_messages.
+    min_reserved_messages: newest messages that stay, at least 3; 0 derives it from the room there is. per_message_cap:
+    tokens of one message; 0 derives it. default_context_length: the window of a model that does not tell, in tokens.
+    Raises ConfigError for what has no meaning. It never changes; `with_limits` makes another.
     """
 
     def __init__(
@@ -60,6 +64,8 @@ class ContextCompressionInterceptor:
         per_message_cap: int = 0,
         default_context_length: int = 128_000,
     ) -> None:
+        if strategy is not None:
+            check(strategy)
         self.strategy = strategy
         self.limits = Limits(
             max_messages,

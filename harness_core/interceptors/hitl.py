@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Self
 
+from harness_core.errors import ConfigError
+from harness_core.given import asked_at_once, one_of, said
 from harness_core.permissions.judge import Strategy
 from harness_core.permissions.rule import PermissionRule
 from harness_core.session import Trace
@@ -29,6 +31,12 @@ class HITLInterceptor:
 
     def on_tool(self, name: str, strategy: Strategy) -> Self:
         """Put calls of this tool to a person whenever the strategy gives a reason."""
+        one_of("on_tool", str, "told the name of a tool", name)
+        if not asked_at_once(strategy, "evaluate"):
+            raise ConfigError(
+                f"{said(strategy)} is no strategy for {name}: it must be a plain function (trace, args) that gives a "
+                "reason to ask, or None; or an object with one as its `evaluate`."
+            )
         self._strategies = {**self._strategies, name: strategy}
         return self
 
@@ -40,6 +48,8 @@ class HITLInterceptor:
 
     def on_approved(self, callback: OnApproved) -> Self:
         """Call back with (tool, approved arguments) after each approval with always_allow, at least once."""
+        if not callable(callback):
+            raise ConfigError(f"{said(callback)} cannot be called back with (tool, arguments).")
         self._callbacks.append(callback)
         return self
 

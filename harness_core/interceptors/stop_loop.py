@@ -10,7 +10,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from harness_core.errors import ConfigError
 from harness_core.events import RECENT, Done, ReasonEnd
+from harness_core.given import listed, whole
 from harness_core.hitl import Approve, Rerun
 from harness_core.session import CallState, Trace
 from harness_core.tally import effect_digest
@@ -39,6 +41,13 @@ class StopLoopInterceptor:
         *,
         often: tuple[int, int] | None = OFTEN,
     ) -> None:
+        whole("max_repeat", max_repeat, least=0)
+        whole("window", window, least=0)
+        if often is not None:
+            for given in listed("often", often):
+                whole("often", given)
+            if len(often) != 2 or often[0] > often[1]:
+                raise ConfigError("often must be two numbers, calls of one tool among so many, or None.")
         self.max_repeat = max(2, max_repeat)
         self.window = min(max(4, window), RECENT)
         self.escalate = escalate

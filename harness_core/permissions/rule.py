@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args
 
+from harness_core.errors import ConfigError
+from harness_core.given import one_of, said
 from harness_core.types import STRICT, Args, canonical, digest
 
 Effect = Literal["allow", "ask", "deny"]
@@ -12,8 +14,9 @@ Effect = Literal["allow", "ask", "deny"]
 
 @dataclass(frozen=True, slots=True)
 class PermissionRule:
-    """One rule. It matches a call of `tool` whose subject is exactly `pattern`, or whose canonical arguments are
-    exactly `arguments`; with neither it matches any arguments.
+    """One rule. tool: a name; `*` stands for any letters. pattern: what the call's subject must be like (README says
+    what a pattern is for each tool). arguments: what its canonical arguments must be, byte for byte. With neither it
+    matches any arguments.
     """
 
     __pydantic_config__: ClassVar[Any] = STRICT
@@ -46,6 +49,20 @@ class PermissionRule:
     def exactly(cls, tool: str, args: Args) -> PermissionRule:
         """What *always allow* stores: this tool with exactly these arguments, nothing wider."""
         return cls("allow", tool, arguments=canonical(args))
+
+    @staticmethod
+    def given(rule: object) -> PermissionRule:
+        """The rule that a program gave. Raises ConfigError for what would never match: it forbids nothing."""
+        one_of("A rule", PermissionRule, 'a PermissionRule, PermissionRule.deny("bash", "git push *") say', rule)
+        assert isinstance(rule, PermissionRule)
+        if rule.effect not in get_args(Effect):
+            raise ConfigError(f"There is no effect {said(rule.effect)}; a rule is to allow, ask or deny.")
+        if not isinstance(rule.tool, str) or not rule.tool:
+            raise ConfigError(f"A rule needs the name of a tool, or * for every one, and not {said(rule.tool)}.")
+        for name in ("pattern", "arguments"):
+            if not isinstance(value := getattr(rule, name), str | None):
+                raise ConfigError(f"The {name} of a rule must be a text, not {said(value)}.")
+        return rule
 
     def __str__(self) -> str:
         what = self.arguments if self.arguments is not None else self.pattern

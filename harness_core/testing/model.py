@@ -35,9 +35,10 @@ def call(name: str, /, *, id: str = "", **arguments: Any) -> ProposedCall:
 class ScriptedModel:
     """A ChatModel that says what the script says.
 
-    Reply number i answers the request that holds i assistant messages, so the same script goes on after a restart. A
-    reply is a text, a call, a list of both, a ModelReply, an exception to raise, a function of the request that returns
-    one of these, or Attempts. Past the end it answers `then`, or fails with a ModelError of the kind "server".
+    Reply number i answers the request that holds i assistant messages, so the same script goes on after a restart; but
+    a compressed context holds fewer, and a summary is asked for, too: give `then=` a function there. A reply is a text,
+    a call, a list of both, a ModelReply, an exception to raise, a function of the request that returns one of these, or
+    Attempts. Past the end it answers `then`, or fails with a ModelError of the kind "server".
     hold: after its first delta the model waits for it. requests: all that was asked. asked: the same as milestones.
     cancelled: how many answers were cut off.
     """

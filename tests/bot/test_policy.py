@@ -12,8 +12,9 @@ from bot import check
 from bot.__main__ import main
 from bot.approvers import Access
 from bot.policy import PolicyKeeper, default_path
-from bot.settings import WATCH, InForce, SettingsBook, adjusted, guarded
+from bot.settings import WATCH, InForce, SettingsBook, adjusted
 from harness_core.errors import ConfigError, StoreError
+from harness_core.guarding import guarded
 from harness_core.guards import guards_from
 from harness_core.interceptors.stop_loop import StopLoopInterceptor
 from harness_core.interceptors.watchdog import Watchdog

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from harness_core.errors import ModelError
 from harness_core.events import Event, HookRuled, RunEnd, ToolCallEnd
-from harness_core.guards import guards_from
 from harness_core.interceptors.budget import Budget
 from harness_core.interceptors.caps import Caps
 from harness_core.interceptors.fields import HARNESS
@@ -172,7 +171,7 @@ async def test_a_gate_that_guesses_lets_through_who_insists(bench: Bench) -> Non
     engine = bench.engine(
         ScriptedModel(*[call("edit", path="a.txt", old="old", new="new")] * 3, "changed"),
         ["edit"],
-        interceptors=guards_from({"lookup": True}),
+        guards={"lookup": True},
         rules=[PermissionRule.allow("edit", "**")],
     )
 

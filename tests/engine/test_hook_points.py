@@ -21,6 +21,7 @@ from harness_core.events import (
 )
 from harness_core.hooks import Compress, Continue, Deny, Inject, Observe, Point, Rewrite, Stop
 from harness_core.interceptors.compression import ContextCompressionInterceptor
+from harness_core.interceptors.stop_loop import StopLoopInterceptor
 from harness_core.permissions.rule import PermissionRule
 from harness_core.ports import ModelRequest
 from harness_core.session import Trace, fold
@@ -326,7 +327,7 @@ async def test_a_hook_may_have_the_context_shortened_once_for_each_message(bench
         [look()],
         interceptors=[hook, after],
         compression_interceptor=ContextCompressionInterceptor(100),
-        stop_loop_interceptor=object(),
+        stop_loop_interceptor=StopLoopInterceptor(escalate=False, often=None),
     )
 
     await request(engine, "hi")
@@ -400,7 +401,7 @@ async def test_two_gates_are_never_taken_for_one_by_their_names_and_keys(bench: 
         [look(), change],
         interceptors=[one, other],
         rules=[PermissionRule.allow("change")],
-        stop_loop_interceptor=object(),
+        stop_loop_interceptor=StopLoopInterceptor(escalate=False, often=None),
     )
 
     await request(engine, "hi")

@@ -11,12 +11,10 @@ from harness_core.agents import Agent
 from harness_core.engine import HarnessEngine
 from harness_core.errors import ModelError, UnknownTask
 from harness_core.events import HookRuled, RunEnd, ToolCallEnd
-from harness_core.guards import guards_from
 from harness_core.handle import HITL
 from harness_core.hitl import Decision, HITLDecision
 from harness_core.hooks import Continue, Deny, Inject, Observe, Rewrite, Stop
 from harness_core.interceptors.finish import Finish
-from harness_core.interceptors.stop_loop import StopLoopInterceptor
 from harness_core.interceptors.terminal import Terminal
 from harness_core.permissions.rule import PermissionRule
 from harness_core.replay import GATE, Ruling, replay, with_rules_of
@@ -24,7 +22,7 @@ from harness_core.testing import Attempts, RecordingTool, ScriptedModel, call
 from tests.engine.harness import Bench, request
 from tests.engine.test_subagents import Cast
 
-GUARDS = guards_from({"lookup": True})
+GUARDS = {"lookup": True}
 
 
 class Everywhere:
@@ -121,7 +119,7 @@ SCENARIOS: dict[str, tuple[list[Any], list[Decision], dict[str, Any]]] = {
         [[call("look"), call("change", n=0), call("change", n=9)], "fine"], [HITLDecision.approve()], {},
     ),
     "at the limit of steps": ([call("look", n=n) for n in range(5)], [], {"max_steps": 3}),
-    "goes round in circles": ([call("look", n=1)] * 9, [], {"interceptors": [StopLoopInterceptor(), *GUARDS]}),
+    "goes round in circles": ([call("look", n=1)] * 9, [], {"interceptors": [], "guards": GUARDS}),
     "ends with empty hands": (["", "", "fine"], [], {"interceptors": [Finish()]}),
     "after the end": (
         [call("look"), call("look", n=2), "fine"], [], {"interceptors": [Terminal(("look",))]},
@@ -144,7 +142,8 @@ SCENARIOS: dict[str, tuple[list[Any], list[Decision], dict[str, Any]]] = {
 
 async def recorded(bench: Bench, script: list[Any], decisions: list[Decision], **options: Any) -> HarnessEngine:
     bench.clock.auto = True
-    options.setdefault("interceptors", [Everywhere(), *GUARDS])
+    if "interceptors" not in options:
+        options |= {"interceptors": [Everywhere()], "guards": GUARDS}
     tools = [RecordingTool("look", read_only=True), RecordingTool("change")]
     engine = bench.engine(ScriptedModel(*script, then="fine"), tools, **options)
     session = await engine.session("s")
