@@ -19,6 +19,7 @@ from bot.facts import (
     StandingRuleAdded,
     StandingRuleRevoked,
 )
+from bot.ids import SHORT_ID
 from bot.logs import note, run_of
 from bot.posts import card_id
 from harness_core.events import Event, HITLSubmitted, Prompted, RuleChanged, RunEnd, RunStart, StopRequested
@@ -96,7 +97,7 @@ def _setting(event: Event) -> tuple[str, Mapping[str, object]] | None:
         case StandingRuleAdded(rule=rule, by=by, channel=channel):
             fields = {"setting": "rule", "on": True, "channel": channel, "rule": rule.id, "tool": rule.tool, "by": by}
         case StandingRuleRevoked(rule_id=rule_id, by=by, channel=channel):
-            fields = {"setting": "rule", "on": False, "channel": channel, "rule": rule_id, "by": by}
+            fields = {"setting": "rule", "on": False, "channel": channel, "rule": rule_id[:SHORT_ID], "by": by}
         case _:
             return None
     return "setting changed", fields

@@ -103,7 +103,7 @@ class StandingRuleAdded(Event):
 
 @dataclass(frozen=True, slots=True)
 class StandingRuleRevoked(Event):
-    """A rule of a channel ("" for the whole workspace) was taken back."""
+    """A rule of a channel ("" for the whole workspace) was taken back. rule_id: its id, or its whole fingerprint."""
 
     rule_id: str
     by: str

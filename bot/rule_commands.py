@@ -102,7 +102,7 @@ class RuleCommands:
             *map(_of_thread, await self.of_threads(channel)),
         ]
 
-    async def _of_threads(self, channel: str) -> Mapping[str, Mapping[str, RuleChanged]]:
+    async def _of_threads(self, channel: str) -> Mapping[str, Mapping[PermissionRule, RuleChanged]]:
         return standing(await self._engine.store.find("RuleChanged", threads_of(self._settings.home, channel)))
 
     async def revoke(self, command: Configure, who: Who) -> str:
@@ -118,12 +118,14 @@ class RuleCommands:
                 wanted = _SCOPES[option]
             case _:
                 return said.REVOKE_USAGE
-        rule_id = name.lstrip("#").casefold()
-        found = [one for one in await self._listed(command.origin.channel) if one.rule.id == rule_id]
+        named = name.lstrip("#").casefold()
+        found = [one for one in await self._listed(command.origin.channel) if one.rule.called(named)]
+        if len(rules := dict.fromkeys(one.rule for one in found)) > 1:
+            return said.alike(tuple(rules))
         stands = {one.scope for one in found}
         scopes = {scope for scope in stands if wanted in (None, scope)}
         if not scopes:
-            return said.no_such_rule(rule_id)
+            return said.no_such_rule(named)
         if len(scopes - {"file"}) > 1:
             return said.several(found[0].rule, scopes)
         if scopes == {"file"}:
@@ -131,26 +133,26 @@ class RuleCommands:
         (scope,) = scopes - {"file"}
         if administers and scope != "thread":
             return administers.why
-        threads = await self._revoke(rule_id, scope, command)
+        threads = await self._revoke(found[0].rule.fingerprint, scope, command)
         return said.revoked(found[0].rule, scope, threads, stands - {scope})
 
-    async def _revoke(self, rule_id: str, scope: RuleScope, command: Configure) -> int:
+    async def _revoke(self, fingerprint: str, scope: RuleScope, command: Configure) -> int:
         """Take a rule back; in how many threads it stood, for one of threads."""
         channel, by = command.origin.channel, command.origin.user
         if scope == "thread":
-            return await self.revoke_in_threads(rule_id, channel, by, "/harness revoke")
+            return await self.revoke_in_threads(fingerprint, channel, by, "/harness revoke")
         place = EVERYWHERE if scope == "workspace" else channel
-        await self._settings.change(StandingRuleRevoked(rule_id, by, place), command.key)
+        await self._settings.change(StandingRuleRevoked(fingerprint, by, place), command.key)
         await self._wake(place)
         return 0
 
-    async def revoke_in_threads(self, rule_id: str, channel: str, by: str, why: str) -> int:
+    async def revoke_in_threads(self, named: str, channel: str, by: str, why: str) -> int:
         """Take a rule back in all threads of a channel; in how many it stood. Raises StoreError."""
         kept = await self._of_threads(channel)
-        found = [(session_id, rules[rule_id]) for session_id, rules in kept.items() if rule_id in rules]
-        for session_id, fact in found:
-            await self._engine.change_rule(session_id, fact.rule, add=False, by=by, why=why)
-        return len(found)
+        found = [(session_id, rule) for session_id, rules in kept.items() for rule in rules if rule.called(named)]
+        for session_id, rule in found:
+            await self._engine.change_rule(session_id, rule, add=False, by=by, why=why)
+        return len({session_id for session_id, _ in found})
 
     async def of_threads(self, channel: str) -> Sequence[RuleChanged]:
         """The rules that *always allow* left in the threads of a channel. Raises StoreError."""
@@ -207,12 +209,12 @@ def _of_thread(fact: RuleChanged) -> Listed:
     return Listed(fact.rule, "thread", fact.by, fact.at, fact.why, thread_ts=thread.ts if thread else "")
 
 
-def standing(facts: Iterable[Event]) -> Mapping[str, Mapping[str, RuleChanged]]:
-    """The rules that are in force, by session and id, from all changes in order."""
-    kept: dict[str, dict[str, RuleChanged]] = {}
+def standing(facts: Iterable[Event]) -> Mapping[str, Mapping[PermissionRule, RuleChanged]]:
+    """The rules that are in force, by session, from all changes in order."""
+    kept: dict[str, dict[PermissionRule, RuleChanged]] = {}
     for fact in facts:
         if isinstance(fact, RuleChanged) and fact.change == "added":
-            kept.setdefault(fact.session_id, {})[fact.rule.id] = fact
+            kept.setdefault(fact.session_id, {})[fact.rule] = fact
         elif isinstance(fact, RuleChanged):
-            kept.get(fact.session_id, {}).pop(fact.rule.id, None)
+            kept.get(fact.session_id, {}).pop(fact.rule, None)
     return kept

@@ -15,6 +15,7 @@ from harness_core.permissions.rule import Effect, PermissionRule
 RuleScope = Literal["file", "workspace", "channel", "thread"]
 
 _PATTERN: Final = 200  # characters of a pattern or of a reason in a list
+_LONGER_ID: Final = 16  # digits by which rules are told apart
 _NAME: Final = 60  # characters of a tool's name
 _ORDER: Final[Sequence[Effect]] = ("deny", "ask", "allow")  # in lists: what weighs most comes first
 _DONE: Final = {"allow": "Allowed", "ask": "Always asks", "deny": "Denied"}
@@ -152,6 +153,12 @@ def no_such_rule(rule_id: str) -> str:
     return (
         f"No rule {inline.code('#' + rule_id[:12])} holds here. `/harness rules` shows those that do, with their ids."
     )
+
+
+def alike(rules: Sequence[PermissionRule]) -> str:
+    """Several rules have the digits that somebody typed."""
+    lines = [f"• `{rule.fingerprint[:_LONGER_ID]}` {named(rule)}" for rule in rules]
+    return "\n".join(["Several rules have this id. Say which, with more digits:", *lines])
 
 
 def in_the_file(rule: PermissionRule) -> str:

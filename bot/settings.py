@@ -50,7 +50,7 @@ Claim = Literal["claimed", "wrong", "too often"]
 class InForce:
     """All settings that people can change. sensitive: tools by channel. off: why approvals are off, by channel.
 
-    rules: those that people made in Slack, by channel and id, the oldest first.
+    rules: those that people made in Slack, with their channels, the oldest first.
     online: channels from whose threads boxed commands may reach the network.
     """
 
@@ -58,7 +58,7 @@ class InForce:
     sensitive: Mapping[str, frozenset[str]] = field(default_factory=dict)
     off: Mapping[str, ApprovalsSwitched] = field(default_factory=dict)
     paused_by: str = ""
-    rules: Mapping[tuple[str, str], StandingRuleAdded] = field(default_factory=dict)
+    rules: Mapping[tuple[str, PermissionRule], StandingRuleAdded] = field(default_factory=dict)
     online: frozenset[str] = frozenset()
 
     def sensitive_in(self, channel: str) -> frozenset[str]:
@@ -223,10 +223,11 @@ def changed(now: InForce, events: Iterable[Event]) -> InForce:
             case Paused(on=on, by=by):
                 now = replace(now, paused_by=by if on else "")
             case StandingRuleAdded(channel=channel, rule=rule):
-                others = {key: one for key, one in now.rules.items() if key != (channel, rule.id)}
-                now = replace(now, rules={**others, (channel, rule.id): event})
-            case StandingRuleRevoked(channel=channel, rule_id=rule_id):
-                kept = {key: one for key, one in now.rules.items() if key != (channel, rule_id)}
+                others = {key: one for key, one in now.rules.items() if key != (channel, rule)}
+                now = replace(now, rules={**others, (channel, rule): event})
+            case StandingRuleRevoked(channel=channel, rule_id=name):
+                gone = {key for key in now.rules if key[0] == channel and key[1].called(name)}
+                kept = {key: one for key, one in now.rules.items() if key not in gone}
                 now = replace(now, rules=kept)
     return now
 

@@ -235,7 +235,7 @@ class HarnessEngine:
 
     def remove_permission_rule(self, rule: PermissionRule) -> None:
         """Take back a rule that was added; waiting tasks are judged afresh."""
-        self._policies.rules = tuple(known for known in self._policies.rules if known.id != rule.id)
+        self._policies.rules = tuple(known for known in self._policies.rules if known != rule)
         self._reconsider()
 
     def disallow_tool(self, tool: str) -> None:

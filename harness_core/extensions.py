@@ -78,13 +78,11 @@ def joined(policy: Policy, own: AgentBuilder, others: Iterable[AgentBuilder]) ->
     mine = {name_of(one) for one in own.interceptors}
     replaced = [one for builder in others for one in builder.interceptors if name_of(one) in mine]
     kept = [one for one in policy.gate.hooks if not any(one is other for other in replaced)]
-    known = {rule.id for rule in policy.gate.rules}
-    rules = [rule for rule in own.rules if rule.id not in known]
+    rules = [rule for rule in own.rules if rule not in policy.gate.rules]
     gate = replace(policy.gate, hooks=in_order((*kept, *own.interceptors)), rules=(*policy.gate.rules, *rules))
     return replace(policy, gate=gate)
 
 
 def widening(main: AgentBuilder, own: AgentBuilder) -> Iterable[PermissionRule]:
     """The rules that would let a sub-agent do unasked what the engine's agent must ask about."""
-    known = {rule.id for rule in main.rules}
-    return (rule for rule in own.rules if rule.effect == "allow" and rule.id not in known)
+    return (rule for rule in own.rules if rule.effect == "allow" and rule not in main.rules)

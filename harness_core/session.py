@@ -73,7 +73,7 @@ class Folder:
         self._seen = so_far.run  # the run that was handed out last
         self._said = so_far.messages  # the messages that were handed out last
         self._batch = OpenBatch(so_far.batch)
-        self._rules = {rule.id: rule for rule in so_far.rules}
+        self._rules = dict.fromkeys(so_far.rules)
         self._answer = so_far.answer
         self._usage = so_far.usage
         self._unpriced = so_far.unpriced
@@ -96,7 +96,7 @@ class Folder:
             inbox=tuple(self._inbox.prompts),
             run=self._run,
             batch=self._batch.states,
-            rules=tuple(self._rules.values()),
+            rules=tuple(self._rules),
             answer=self._answer,
             usage=self._usage,
             goal=self._goal,
@@ -116,7 +116,7 @@ class Folder:
         return Ledger(
             inbox=tuple(self._inbox.prompts),
             run=self._run,
-            rules=tuple(self._rules.values()),
+            rules=tuple(self._rules),
             answer=self._answer,
             usage=self._usage,
             unpriced=self._unpriced,
@@ -162,9 +162,9 @@ class Folder:
             case ToolCallEnd():
                 self._ended(event)
             case RuleChanged(change="added", rule=rule):
-                self._rules[rule.id] = rule
+                self._rules[rule] = None
             case RuleChanged(change="removed", rule=rule):
-                self._rules.pop(rule.id, None)
+                self._rules.pop(rule, None)
             case PolicyInForce(digest=digest) if self._run:
                 self._change(policy=digest)
             case StopRequested() if self._run and event.run_id == self._run.run_id and not self._run.stop:
@@ -296,7 +296,7 @@ class Folder:
         self._messages, self._said, self._goal = list(event.messages), event.messages, event.goal
         self._inbox = Inbox.carried(ledger, self._seq)
         self._batch, self._settled = OpenBatch(), ()
-        self._rules = {rule.id: rule for rule in ledger.rules}
+        self._rules = dict.fromkeys(ledger.rules)
         self._answer, self._status = ledger.answer, ledger.status
         self._usage, self._unpriced = ledger.usage, ledger.unpriced
         self._notes, self._runs = list(ledger.notes), ledger.runs

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Final, Literal, get_args
 
 from harness_core.errors import ConfigError
 from harness_core.given import one_of, said
 from harness_core.types import STRICT, Args, canonical, digest
+
+SHORT_ID: Final = 6  # digits
 
 Effect = Literal["allow", "ask", "deny"]
 
@@ -26,9 +28,18 @@ class PermissionRule:
     arguments: str | None = None
 
     @property
+    def fingerprint(self) -> str:
+        """SHA-256 of what it says, in hex: the same wherever the same rule stands."""
+        return digest(repr((self.effect, self.tool, self.pattern, self.arguments)))
+
+    @property
     def id(self) -> str:
-        """Six hex digits, the same wherever the same rule stands."""
-        return digest(repr((self.effect, self.tool, self.pattern, self.arguments)))[:6]
+        """The six hex digits that people see. Somebody who tries can find another rule with the same."""
+        return self.fingerprint[:SHORT_ID]
+
+    def called(self, name: str) -> bool:
+        """Whether this is its id, or more of its fingerprint."""
+        return len(name) >= SHORT_ID and self.fingerprint.startswith(name)
 
     @classmethod
     def allow(cls, tool: str, pattern: str | None = None) -> PermissionRule:

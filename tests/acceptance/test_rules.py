@@ -12,6 +12,7 @@ from harness_core.hitl import Approve
 from harness_core.testing import FakeClock, RecordingTool, ScriptedModel, call
 from tests.acceptance.desk import CHANNEL, Desk, buttons, clock_of_today, reading
 from tests.acceptance.test_settings import command
+from tests.alike import alike
 
 EXACT = 'change {"n":1}'
 
@@ -183,6 +184,23 @@ async def test_a_rule_in_two_places_is_taken_back_in_the_one_that_is_named(tmp_p
         assert "in this channel" in (await command(desk, "rules"))
         assert "Taken back in this channel" in await command(desk, f"revoke {found}")
         assert "No rules hold here" in await command(desk, "rules")
+
+
+async def test_a_rule_with_the_id_of_another_stands_beside_it_and_is_taken_back_by_more_digits(tmp_path: Path) -> None:
+    deny, allow = alike()
+    async with Desk(tmp_path, ScriptedModel("hi"), ["bash", change()]) as desk:
+        await command(desk, f"deny change {deny.pattern}")
+        await command(desk, f"allow bash {allow.pattern}")
+        assert "*is denied*" in await command(desk, f"why change {deny.pattern}")
+
+        told = await command(desk, f"revoke {deny.id}")
+        assert "Several rules have this id" in told
+        longer = next(line.split("`")[1] for line in told.splitlines() if "npm run" in line)
+        assert "Taken back in this channel" in await command(desk, f"revoke {longer}")
+
+        assert "*is denied*" in await command(desk, f"why change {deny.pattern}")
+        assert "npm run" not in await command(desk, "rules")
+        assert "No rule" in await command(desk, "revoke #")
 
 
 async def test_always_allow_is_listed_with_its_thread_and_taken_back_by_whoever_decides(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ def test_a_rule_of_a_channel_shuts_what_is_open_elsewhere() -> None:
 
 def test_rules_from_slack_count_and_expired_ones_do_not() -> None:
     added = StandingRuleAdded(DENY, channel="C2", by="U1", until=100.0)
-    now = InForce(rules={("C2", DENY.id): added})
+    now = InForce(rules={("C2", DENY): added})
 
     assert len(dead_ends_in(POLICY, GUARDS, PolicyFile(), now, 50.0)) == 1
     assert dead_ends_in(POLICY, GUARDS, PolicyFile(), now, 150.0) == ()

@@ -28,6 +28,7 @@ from harness_core.session import Folder, Trace, fold
 from harness_core.testing import ended, history, pending, reasoned, submitted, task, tool_call
 from harness_core.trace import note_of
 from harness_core.types import Inspection, Usage, canonical, digest
+from tests.alike import alike
 
 A = tool_call("change", uuid="a", n=1)
 B = tool_call("change", uuid="b", n=2)
@@ -266,6 +267,16 @@ def test_rules_are_added_and_removed_by_what_they_say() -> None:
     trace = sum_of(RuleChanged("added", rule), RuleChanged("added", other), RuleChanged("removed", rule))
 
     assert trace.rules == (other,)
+
+
+def test_a_rule_that_has_the_id_of_another_takes_nobody_s_place() -> None:
+    deny, allow = alike()
+
+    trace = sum_of(RuleChanged("added", deny), RuleChanged("added", allow))
+
+    assert deny.id == allow.id
+    assert trace.rules == (deny, allow)
+    assert sum_of(RuleChanged("added", deny), RuleChanged("removed", allow)).rules == (deny,)
 
 
 def test_usage_is_summed() -> None:
