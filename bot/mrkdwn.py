@@ -11,13 +11,14 @@ loses its styles.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import replace
+from functools import lru_cache
 from typing import Final
 from urllib.parse import urlsplit
 
 from markdown_it import MarkdownIt
-from markdown_it.rules_inline import StateInline
+from markdown_it.rules_inline import StateInline, image, link
 from markdown_it.token import Token
 
 from bot import limits
@@ -26,7 +27,8 @@ from bot.limits import escape
 from bot.packing import FENCE, Part, packed
 from harness_core.masking import mask, masked
 
-DEEPEST: Final = 60  # nested quotes and lists that are read: the parser recurses
+DEEPEST: Final = 20  # nested quotes and lists that are read: the parser recurses
+BRACKETS: Final = 500  # in a paragraph with links: each one that opens is looked after to the paragraph's end
 
 _STYLES: Final = {"strong": "*", "em": "_", "s": "~"}
 _ADDRESS: Final = re.compile(r"//[^\s<>\"`|\\^{}\[\]]*[^\s<>\"`|\\^{}\[\]*_~.,;:!?()]")
@@ -156,6 +158,16 @@ def _addresses(state: StateInline, silent: bool) -> bool:
     return True
 
 
+def _among_few(rule: Callable[[StateInline, bool], bool]) -> Callable[[StateInline, bool], bool]:
+    """The rule, where there are not too many brackets for it."""
+    return lambda state, silent: _brackets(state.src) <= BRACKETS and rule(state, silent)
+
+
+@lru_cache(maxsize=1)  # asked at each of them
+def _brackets(paragraph: str) -> int:
+    return paragraph.count("[")
+
+
 class _Markdown(MarkdownIt):
     """CommonMark with tables and strike-through. Addresses are neither refused nor rewritten: each is shown as text,
     or as a link with its host.
@@ -165,6 +177,8 @@ class _Markdown(MarkdownIt):
         super().__init__("commonmark", {"html": False, "maxNesting": DEEPEST})
         self.enable(["table", "strikethrough"]).disable(["html_block", "html_inline"])
         self.inline.ruler.after("text", "address", _addresses)
+        self.inline.ruler.at("link", _among_few(link))
+        self.inline.ruler.at("image", _among_few(image))
 
     def validateLink(self, url: str) -> bool:
         return True

@@ -181,6 +181,13 @@ def test_a_link_that_no_message_could_hold_is_text(markdown: str):
     assert "https://x.io" in "".join(messages)
 
 
+def test_a_paragraph_of_hundreds_of_brackets_has_no_links_and_others_keep_theirs():
+    told = "".join(to_messages("[a](https://x.io) " * 501 + "\n\n[b](https://x.io)"))
+
+    assert told.count("[a](https://x.io)") == 501
+    assert told.endswith("<https://x.io|b> (x.io)")
+
+
 def test_an_atom_that_is_longer_than_a_message_ends():
     assert to_messages("[a](https://x.io/b)", most=10) == ["<https://x.io/b|a> (x.io)"]
 
