@@ -53,12 +53,13 @@ class Remembered(Generic[T]):
         await asyncio.gather(*asking, return_exceptions=True)
 
     async def _fetch(self, name: str) -> T | None:
+        asked = self._now()  # what has changed since then the answer may not know
         try:
             answer = await self._ask(name)
             if answer is not None:
                 if len(self._answers) >= MOST:
                     self._answers.clear()
-                self._answers[name] = (self._now(), answer)
+                self._answers[name] = (asked, answer)
             return answer
         finally:
             del self._asking[name]
