@@ -74,6 +74,10 @@ class Board:
         """Keep a fact of what is shown. key: where it is to be kept once."""
         await self._store.append(show(session_id), replace(fact, at=self._clock.now()), key=key)
 
+    async def stands(self, session_id: str, post: str, digest: str, ts: str, core: str = "") -> None:
+        """Keep that a message stands there: once, though a click on it may tell before Slack's answer does."""
+        await self.note(session_id, Posted(post, digest, ts, core=core), key=f"posted:{ts}")
+
     async def put(self, session_id: str, thread: Thread, draft: Draft) -> bool:
         """Post or update a message if it differs from what stands. Whether Slack was asked for anything, or will be
         once what changed meanwhile is looked at.
@@ -93,7 +97,7 @@ class Board:
             await self.note(session_id, PostIntended(draft.post, draft.digest), key=f"intent:{draft.post}")
         elif self._put_off.get(session_id) != draft.post and (ts := await self._found(session_id, thread, draft)):
             post = Post(post.digest, ts)
-            await self.note(session_id, Posted(draft.post, post.digest, ts))
+            await self.stands(session_id, draft.post, post.digest, ts)
             return post.digest == draft.digest or await self._update(session_id, thread, draft, post)
         elif not draft.wanted:
             await self.note(session_id, PostGone(draft.post))
@@ -107,7 +111,7 @@ class Board:
                 if not await self._turn(session_id, thread, draft):
                     return True
             else:
-                await self.note(session_id, Posted(draft.post, draft.digest, ts, core=draft.core))
+                await self.stands(session_id, draft.post, draft.digest, ts, draft.core)
                 return True
 
     async def _turn(self, session_id: str, thread: Thread, draft: Draft) -> bool:

@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 from bot import approvers, edits, ids, modals, words
 from bot.approvers import Refusal, Who
 from bot.blocks import may_approve_by_word, shown_whole
-from bot.facts import Posted, show
 from bot.heard import Decide, Edit, OpenModal, Origin
 from bot.ids import TaskRef, thread_of
 from bot.kit import View
@@ -212,8 +211,7 @@ class Decisions:
         named = ids.card_named(block_id)
         if named is None or not ref.fingerprint.startswith(named[0]):
             return False
-        seen = Posted(card_id(ref.fingerprint), post.digest, origin.message_ts, at=self._engine.clock.now())
-        await self._engine.store.append(show(session_id), seen)
+        await self._presenter.board.stands(session_id, card_id(ref.fingerprint), post.digest, origin.message_ts)
         return True
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from bot import words
+from bot.facts import Posted, show
 from bot.local import people
 from harness_core.errors import StoreError
 from harness_core.events import HITLSubmitted, ToolCallStart
@@ -220,6 +222,27 @@ async def test_a_click_that_is_quicker_than_the_answer_to_our_own_post_counts(tm
         await desk.answer(ts, "done")
         assert len(desk.cards(ts)) == 1
         assert "Approved by" in reading(await desk.card(ts, showing="Approved by"))
+
+
+async def test_a_card_whose_click_is_quicker_than_the_answer_to_its_post_is_put_on_record_once(tmp_path: Path) -> None:
+    async with Desk(tmp_path, ScriptedModel(call("change", a=1), "done"), [RecordingTool("change")]) as desk:
+        post, answered = desk.bot.api.post, asyncio.Event()
+
+        async def slow(*message: Any) -> str:
+            ts = await post(*message)
+            await answered.wait()
+            return ts
+
+        desk.bot.api.post = slow  # type: ignore[method-assign]
+        ts = await desk.ask("change it")
+        await desk.click(await desk.card(ts), "approve")
+        answered.set()
+
+        await desk.answer(ts, "done")
+        await desk.settled()
+        facts = await desk.bot.store.read(show(desk.session(ts)))
+        posted = [fact for fact in facts if isinstance(fact, Posted) and fact.post.startswith("card:")]
+        assert [fact.revision for fact in posted] == [0, 1]
 
 
 async def test_a_decision_that_cannot_be_stored_leaves_the_buttons_and_says_so(tmp_path: Path) -> None:
