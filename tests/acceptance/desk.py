@@ -4,6 +4,7 @@ if the environment says where (see the README, "Another Slack-compatible server"
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,8 +18,11 @@ from harness_core.events import Event
 from harness_core.ports import ChatModel, Tool
 from harness_core.testing import FakeClock
 from tests.acceptance.remote import Elsewhere, RemoteBot
+from tests.conftest import PATIENCE
 
 CHANNEL = people.GENERAL
+MOMENT = 0.1  # seconds in which something happens while the bot is busy; where it takes longer, more time passes for it
+A_LITTLE = 0.25  # seconds of the bot's time: however often they pass, it has looked nobody up again meanwhile
 T = TypeVar("T")
 E = TypeVar("E", bound=Event)
 Message = dict[str, Any]
@@ -188,13 +192,22 @@ class Desk:
         await self.bot.presenter.idle()
 
     async def passing(self, look: Callable[[LocalWorkspace], T], seconds: float = 3.0) -> T:
-        """Let the bot's time pass in steps of so many seconds until `look` gives something true; return that."""
-        for _ in range(50):
-            try:
-                return await self.slack.wait_for(look, timeout=0.1)
-            except TimeoutError:
-                self.clock.advance(seconds)
-        raise TimeoutError
+        """Let the bot's time pass in steps of so many seconds, one whenever nothing happens for a moment, until `look`
+        gives something true; return that.
+        """
+        happened: list[str] = []
+        forget = self.bot.store.changed(lambda journal, _: happened.append(journal))
+        try:
+            async with asyncio.timeout(PATIENCE):
+                while True:
+                    before = len(self.slack.log), len(happened)
+                    try:
+                        return await self.slack.wait_for(look, timeout=MOMENT)
+                    except TimeoutError:
+                        if before == (len(self.slack.log), len(happened)):
+                            self.clock.advance(seconds)
+        finally:
+            forget()
 
 
 def buttons(card: Message) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
+import time
 from pathlib import Path
 
 import pytest
@@ -10,8 +10,9 @@ import pytest
 from bot.local import people
 from bot.people import PLACE_SECONDS
 from harness_core.events import HITLSubmitted, Prompted
-from harness_core.testing import RecordingTool, ScriptedModel, call
+from harness_core.testing import FakeClock, Milestones, RecordingTool, ScriptedModel, call
 from tests.acceptance.desk import Desk, buttons, clock_of_today, reading, value_of
+from tests.acceptance.test_quickness import known
 
 EVERYBODY = [people.ADA, people.BEN, people.CLEO, people.GIL, people.DEE]
 
@@ -126,7 +127,7 @@ async def test_whoever_lost_the_right_since_the_card_was_shown_does_not_decide(
     async with desk_of(tmp_path, approvers=frozenset({people.BEN}), clock=clock_of_today()) as desk:
         ts = await desk.ask("change it")
         card = await desk.card(ts)
-        await desk.slack.wait_for(lambda _: desk.calls("users.info") >= 2)
+        await known(desk)
         desk.slack.change_person(people.BEN, **facts)
         desk.clock.advance(61.0)
 
@@ -270,21 +271,35 @@ async def test_what_was_refused_does_not_slip_in_when_it_is_delivered_again(tmp_
         assert await desk.facts(ts, Prompted) == []
 
 
-async def test_who_may_click_stays_known_while_a_card_waits(tmp_path: Path) -> None:
-    async with desk_of(tmp_path, clock=clock_of_today()) as desk:
+LOOK = 14.0  # seconds between two looks at who is known, as nobody else sleeps
+
+
+class Looks(FakeClock):
+    """The time of today, and the looks at who is known that are over."""
+
+    def __init__(self) -> None:
+        super().__init__(time.time())
+        self.over = Milestones()
+
+    async def sleep(self, seconds: float) -> None:
+        if seconds == LOOK:
+            self.over.add()
+        await super().sleep(seconds)
+
+
+async def test_who_may_click_stays_known_while_a_card_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bot.foresight.EACH", LOOK)
+    clock = Looks()
+    async with desk_of(tmp_path, clock=clock) as desk:
         ts = await desk.ask("change it")
         card = await desk.card(ts)
 
-        def asked() -> int:
-            return sum(call.method == "users.info" for call in desk.slack.calls)
-
-        for _ in range(3):
-            before = asked()
-            while asked() == before:  # the bot may not be waiting yet when the clock moves
-                desk.clock.advance(41.0)
-                with contextlib.suppress(TimeoutError):
-                    await desk.slack.wait_for(lambda _, b=before: asked() > b, timeout=0.2)
-        await desk.slack.wait_for(lambda w: [c for c in w.calls if c.method == "users.info"][-1].ok)
+        before = desk.calls("users.info")
+        for look in range(1, 9):  # almost two minutes; a person is known for one
+            await clock.over.reach(look)
+            clock.advance(LOOK)
+        await clock.over.reach(9)
+        assert desk.calls("users.info") >= before + 2
         desk.slack.hold("users.info")
         desk.slack.hold("conversations.info")
 

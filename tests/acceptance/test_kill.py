@@ -16,6 +16,7 @@ from harness_core.testing import ledger_runs
 from tests.acceptance.desk import Desk, buttons, reading
 from tests.acceptance.killed import ANSWER, agent_script, agents, script, tool
 from tests.acceptance.remote import needs_this_process
+from tests.conftest import PATIENCE
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.real_kill
@@ -30,7 +31,7 @@ def killed(folder: Path, where: str) -> str:
         cwd=ROOT,
         env=os.environ | {"PYTHONPATH": str(ROOT)},
         check=False,
-        timeout=30,
+        timeout=PATIENCE,
     )
     assert done.returncode == -signal.SIGKILL, done.stderr
     return done.stdout.strip()

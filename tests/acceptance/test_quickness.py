@@ -14,7 +14,7 @@ from harness_core.errors import StoreError
 from harness_core.events import Event, Prompted
 from harness_core.store.sqlite import SQLiteStore
 from harness_core.testing import Milestones, RecordingTool, ScriptedModel, call
-from tests.acceptance.desk import CHANNEL, Desk, buttons, clock_of_today, reading
+from tests.acceptance.desk import A_LITTLE, CHANNEL, Desk, buttons, clock_of_today, reading
 
 EVERY = tuple(f"chat.{verb}" for verb in ("postMessage", "update", "postEphemeral"))
 EVERY += (
@@ -73,7 +73,7 @@ async def test_a_channel_that_slack_holds_up_does_not_hold_up_another(tmp_path: 
     async with Desk(tmp_path, ScriptedModel("done"), []) as desk:
         first = await desk.ask("one")
         await desk.answer(first, "done")
-        desk.slack.fail("chat.postMessage", retry_after=5)
+        desk.slack.fail("chat.postMessage", retry_after=60)
         second = await desk.ask("two")
         await desk.slack.wait_for(lambda s: [c for c in s.calls if c.error == "ratelimited"])
 
@@ -102,15 +102,15 @@ async def test_a_cycle_at_the_speed_of_people_makes_six_calls_at_most_and_keeps_
         ts = await desk.ask("change it", people.ADA if slow else people.BEN)
         if slow:
             await model.asked.reach(1)
-            await desk.passing(lambda _: desk.reactions(ts) == ["eyes"], 1.0)
+            await desk.passing(lambda _: desk.reactions(ts) == ["eyes"], A_LITTLE)
         gate.set()
         card = await desk.card(ts)
-        await desk.passing(lambda _: "hourglass_flowing_sand" in desk.reactions(ts), 1.0)
+        await desk.passing(lambda _: "hourglass_flowing_sand" in desk.reactions(ts), A_LITTLE)
         clock.advance(9.0)  # somebody reads, and thinks
         await desk.click(card, "approve")
         await desk.answer(ts, "done")
         await desk.card(ts, showing="ran")
-        await desk.passing(lambda _: "hourglass_flowing_sand" not in desk.reactions(ts), 1.0)
+        await desk.passing(lambda _: "hourglass_flowing_sand" not in desk.reactions(ts), A_LITTLE)
         clock.advance(2.0)
         await desk.settled()
 

@@ -21,6 +21,7 @@ from bot.__main__ import main
 from bot.config import SlackSettings
 from bot.local import people
 from tests.acceptance.remote import Elsewhere, RemoteSlack
+from tests.conftest import PATIENCE
 
 ROOT: Final = Path(__file__).parents[2]
 README: Final = (ROOT / "README.md").read_text("utf-8")
@@ -63,7 +64,7 @@ def started(command: str, folder: Path) -> Iterator[RemoteSlack]:
             control = f"{page.scheme}://{page.netloc}/_control/?{page.query}"
             yield RemoteSlack(Elsewhere(SlackSettings("", ""), control))
             bot.send_signal(signal.SIGINT)
-            assert bot.wait(20) == 0
+            assert bot.wait(PATIENCE) == 0
         finally:
             bot.kill()
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -35,8 +34,8 @@ def said(caplog: pytest.LogCaptureFixture, text: str) -> Callable[[], Awaitable[
     return is_said
 
 
-async def pong_after(desk: Desk, moment: float) -> bool:
-    return (desk.bot.wire._client.last_ping_pong_time or 0.0) > moment
+async def pong_of(desk: Desk, moment: float) -> bool:
+    return desk.bot.wire._client.last_ping_pong_time == moment
 
 
 def connected(desk: Desk) -> int:
@@ -112,17 +111,31 @@ async def test_another_listener_on_the_same_token_is_pointed_out_in_the_log(
                 await until(said(caplog, "counts 1 more connection of this app"))
 
 
+class Today:
+    """The time as the client of the socket is told it."""
+
+    def __init__(self) -> None:
+        self.now = 1_800_000_000.0
+
+    def time(self) -> float:
+        return self.now
+
+
 async def test_a_socket_without_pongs_is_dead_and_opened_anew_and_a_quiet_one_with_them_is_not(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bot.app.PING", 0.1)
+    today = Today()
+    monkeypatch.setattr("slack_sdk.socket_mode.aiohttp.time", today)
+    monkeypatch.setattr("bot.app.PING", 0.1)  # it pings by the real time, and judges by what it is told
     async with Desk(tmp_path, ScriptedModel("done"), [], clock=clock_of_today()) as desk:
-        began = time.time()
-        await until(lambda: pong_after(desk, began))  # nobody says anything, and pings are answered
+        for _ in range(2):  # the first ping counts as answered when it is sent
+            today.now += 0.5
+            await until(lambda: pong_of(desk, today.now))
         assert await desk.bot.wire.alive()
         assert connected(desk) == 1
 
         desk.slack.world.hub.sockets[0].response._autoping = False  # it stays open, and answers no more
+        today.now += 60.0
         await desk.slack.wait_for(lambda _: connected(desk) == 2)
 
         ts = await desk.ask("hello")

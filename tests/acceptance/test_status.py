@@ -13,7 +13,7 @@ import pytest
 
 from bot.local import people
 from harness_core.testing import RecordingTool, ScriptedModel, call
-from tests.acceptance.desk import CHANNEL, Desk, clock_of_today
+from tests.acceptance.desk import A_LITTLE, CHANNEL, Desk, clock_of_today
 from tests.acceptance.test_quickness import known
 
 TELL = "agents.sessions.setStatus"
@@ -31,7 +31,7 @@ def status(desk: Desk, ts: str) -> str:
 
 
 async def shows(desk: Desk, ts: str, wanted: str) -> None:
-    await desk.passing(lambda _: status(desk, ts) == wanted, 1.0)
+    await desk.passing(lambda _: status(desk, ts) == wanted, A_LITTLE)
 
 
 @asynccontextmanager
