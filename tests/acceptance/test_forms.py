@@ -125,7 +125,8 @@ async def test_a_cut_card_is_approved_only_in_the_form_that_shows_every_characte
         assert "characters left out" in reading(card)
         assert "rm -rf /important" in reading(card)
 
-        # A client may send what it was never shown.
+        # A client may send what it was never shown, on a card that the bot knows the place of.
+        await desk.settled()
         forged = await desk.click(card, "approve", value=value_of(card, "review"), force=True)
         block = next(b["block_id"] for b in card["blocks"] if b["type"] == "actions")
         await desk.click(card, "approve", value=value_of(card, "review"), block_id=block, force=True)
@@ -159,6 +160,7 @@ async def test_a_form_that_was_never_offered_allows_nothing_for_always(tmp_path:
         ts = await desk.ask("run it")
         card = await desk.card(ts)
         assert "always" not in buttons(card)
+        await desk.settled()  # the bot knows where the card stands
         assert (await desk.click(card, "always", value=value_of(card, "reject"), force=True)).ok
         await desk.told(people.ADA, "not switched on here")
         await desk.click(card, "reject")
@@ -180,6 +182,7 @@ async def test_what_a_card_had_to_cut_is_not_approved_through_a_form_that_keeps_
         ts = await desk.ask("deploy")
         card = await desk.card(ts)
         assert not {"approve", "edit", "always"} & set(buttons(card))
+        await desk.settled()  # the bot knows where the card stands
         assert (await desk.click(card, "edit", value=value_of(card, "reject"), force=True)).ok
         await desk.told(people.ADA, "not switched on here")
         await desk.click(card, "reject")
