@@ -30,6 +30,7 @@ from harness_core.testing import ended, history, reasoned, tool_call
 from harness_core.tools import BUILTIN
 from harness_core.tools.own import load_tools
 from harness_core.verdicts import ACCEPTS, FAILS, Deny
+from tests.conftest import PATIENCE
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text("utf-8")
@@ -101,8 +102,10 @@ def test_every_tool_is_documented() -> None:
 def test_the_library_example_shows_what_it_says_however_often_it_is_run(tmp_path: Path) -> None:
     (program,) = [one for one in PROGRAMS if "asyncio.run" in one]
 
-    for _ in range(3):
-        done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=50)
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE
+        )
 
         assert done.returncode == 0, done.stderr
         first, resumed, answer = done.stdout.split("RunEnd\n")

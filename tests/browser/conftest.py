@@ -10,7 +10,7 @@ import pytest_asyncio
 
 from bot.local import LocalWorkspace
 from tests.browser.app import Cards, connected
-from tests.conftest import COMPLETE
+from tests.conftest import COMPLETE, PATIENCE
 from tests.local.conftest import Clock
 
 try:
@@ -23,7 +23,7 @@ ARGUMENTS: Final = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
 )  # fmt: skip
-PATIENCE: Final = 10_000  # milliseconds for anything to appear; a loaded machine is slow
+LONG: Final = PATIENCE * 1_000  # milliseconds for anything to appear
 
 __all__ = ["People", "Server", "expect"]
 
@@ -39,9 +39,9 @@ def missing() -> str:
 async def browser() -> "AsyncIterator[Browser]":
     if missing():
         (pytest.fail if COMPLETE else pytest.skip)(missing())
-    expect.set_options(timeout=PATIENCE)
+    expect.set_options(timeout=LONG)
     async with async_playwright() as playwright:
-        made = await playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        made = await playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS, timeout=LONG)
         yield made
         await made.close()
 
@@ -103,7 +103,7 @@ class People:
         self._contexts.append(made)
         key = {"name": self._workspace.cookie, "value": self._workspace.secret, "url": self._workspace.url}
         await made.add_cookies([key])
-        made.set_default_timeout(PATIENCE)
+        made.set_default_timeout(LONG)
         page = await made.new_page()
         page.on("console", self._said)
         page.on("pageerror", lambda error: self.wrong.append(str(error)))

@@ -48,7 +48,7 @@ class Stage:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def stage(browser: Any, tmp_path: Path) -> AsyncIterator[Stage]:
+async def stage(browser: Any, tmp_path: Path, unhurried: None) -> AsyncIterator[Stage]:
     made = Stage(browser, tmp_path)
     yield made
     await made.people.close()

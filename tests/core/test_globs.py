@@ -18,6 +18,7 @@ from harness_core.permissions.paths import World
 from harness_core.permissions.readonly import needs
 from harness_core.permissions.shell import read
 from harness_core.tools import shell
+from tests.conftest import PATIENCE
 
 BASH = shutil.which("bash") or ""
 FILES = (
@@ -50,7 +51,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def by_bash(folder: Path, words: str, locale: str) -> list[str]:
     done = subprocess.run(
         [BASH, "--noprofile", "--norc", "-c", f"shopt -s nullglob; for f in {words}; do printf '%s\\0' \"$f\"; done"],
-        cwd=folder, env={"LC_ALL": locale}, capture_output=True, timeout=20, check=True,
+        cwd=folder, env={"LC_ALL": locale}, capture_output=True, timeout=PATIENCE, check=True,
     )  # fmt: skip
     return [os.fsdecode(name) for name in done.stdout.split(b"\0") if name]
 

@@ -16,6 +16,7 @@ from harness_core.permissions.readonly import classify, needs
 from harness_core.permissions.rule import PermissionRule
 from harness_core.permissions.rules import check_rules
 from harness_core.permissions.shell import read
+from tests.conftest import PATIENCE
 
 CASES = Path(__file__).resolve().parents[1] / "cases"
 WORLD = World("/ws", "/home/dev")
@@ -190,6 +191,6 @@ def test_a_parser_that_cannot_be_imported_is_no_error() -> None:
         "assert verdict.effect == 'ask' and 'tree-sitter' in verdict.reason, verdict\n"
     )
 
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE)
 
     assert done.returncode == 0, done.stderr

@@ -20,6 +20,7 @@ from harness_core.permissions.readonly import classify
 from harness_core.permissions.rule import PermissionRule
 from harness_core.permissions.rules import check_rules
 from harness_core.permissions.shell import read
+from tests.conftest import PATIENCE
 from tests.core.test_shell_cases import SHELL
 
 BASH = shutil.which("bash") or ""
@@ -76,7 +77,7 @@ def run(command: str, sandbox: Path) -> None:
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        timeout=20,
+        timeout=PATIENCE,
         check=False,
     )
 
@@ -130,7 +131,7 @@ def test_decoded_words_are_the_words_that_bash_sees(tmp_path: Path) -> None:
         input=script.encode(),
         cwd=tmp_path,
         capture_output=True,
-        timeout=30,
+        timeout=PATIENCE,
         check=True,
     )
 

@@ -23,7 +23,7 @@ from harness_core.events import (
 from harness_core.handle import HITL
 from harness_core.permissions.rule import PermissionRule
 from harness_core.ports import ModelReply, ModelRequest
-from harness_core.serving import FOLLOW, SWEEP
+from harness_core.serving import SWEEP
 from harness_core.store.memory import MemoryStore
 from harness_core.testing import Milestones, RecordingTool, ScriptedModel, call
 from harness_core.types import Inspection
@@ -31,7 +31,6 @@ from tests.conftest import PATIENCE
 from tests.engine.harness import Bench, Late, names, only, prompted, request, stored
 from tests.engine.test_resume import paired
 
-FOUND = FOLLOW * 40  # seconds after which another engine's facts must have been seen, however slow the machine
 ALLOW = PermissionRule.allow("change")
 
 
@@ -477,7 +476,7 @@ async def test_a_stream_that_joins_a_run_of_another_engine_follows_it_to_its_end
     gate.set()
     await work
 
-    end = only(await asyncio.wait_for(joined, FOUND), RunEnd)
+    end = only(await asyncio.wait_for(joined, PATIENCE), RunEnd)
 
     assert end.status == ending
     await joiner.close()
@@ -498,7 +497,7 @@ async def test_a_run_that_ended_before_anybody_could_follow_it_is_shown_as_it_en
     holding = bench.store.lease("s")
     late.before_lease = answer_and_hold_on
 
-    end = only(await asyncio.wait_for(request(joiner, "hi"), FOUND), RunEnd)
+    end = only(await asyncio.wait_for(request(joiner, "hi"), PATIENCE), RunEnd)
 
     assert end.status == "limited"
     if held:
@@ -513,7 +512,7 @@ async def test_two_engines_that_work_on_one_session_answer_each_prompt_once(benc
     engines = [bench.engine(m, [tool], store=bench.store.reopen()) for m in models]  # type: ignore[attr-defined]
     streams = [request(e, f"{n}") for n in range(2) for e in engines]
 
-    ends = [only(e, RunEnd).status for e in await asyncio.wait_for(asyncio.gather(*streams), FOUND)]
+    ends = [only(e, RunEnd).status for e in await asyncio.wait_for(asyncio.gather(*streams), PATIENCE)]
 
     assert ends == ["completed"] * 4
     facts = await bench.store.read("s")
@@ -584,7 +583,7 @@ async def test_who_stalls_is_taken_over_its_tool_is_killed_and_its_append_refuse
 
     (asked,) = only(taken, HITLPending).tasks
     assert (asked.kind, again.runs) == ("unknown", [])
-    events = await asyncio.wait_for(stream, FOUND)  # which follows the session, as it is the other's now
+    events = await asyncio.wait_for(stream, PATIENCE)  # which follows the session, as it is the other's now
     assert tool.killed == 1
     assert only(events, RunEnd).status == "pending"
     assert [e for e in await store.read("s") if isinstance(e, ToolCallEnd)] == []
@@ -604,7 +603,7 @@ async def test_what_a_stalled_owner_still_hears_from_the_model_is_not_recorded(b
     await request(heir)
     gate.set()
 
-    assert only(await asyncio.wait_for(stream, FOUND), RunEnd).answer == "in time"
+    assert only(await asyncio.wait_for(stream, PATIENCE), RunEnd).answer == "in time"
     assert [e.text for e in await store.read("s") if isinstance(e, ReasonEnd)] == ["in time"]
 
 
@@ -623,7 +622,7 @@ async def test_a_tool_does_not_start_on_a_lease_that_others_may_have_taken(bench
     tool = change(inspect=look_and_hang)
     engine = bench.engine(ScriptedModel([call("change")], "done"), [tool], store=store, rules=[ALLOW])
 
-    assert only(await asyncio.wait_for(request(engine, "hi"), FOUND), RunEnd).answer == "done"
+    assert only(await asyncio.wait_for(request(engine, "hi"), PATIENCE), RunEnd).answer == "done"
 
     assert len(tool.runs) == 1
     facts = [e for e in await store.read("s") if isinstance(e, RunStart | ToolCallStart)]

@@ -23,6 +23,7 @@ from harness_core.tools.grep import GREP_CHARS, GREP_LINES, LINE_BYTES, LINE_CHA
 from harness_core.tools.patterns import ALTERNATIVES, path_pattern
 from harness_core.tools.walk import DEPTH, Budget, Spent, search
 from harness_core.types import Deadline, ToolResult
+from tests.conftest import PATIENCE
 
 FILES = {
     "README.md": "# Title\nsome text\n",
@@ -369,7 +370,7 @@ async def test_a_cancelled_search_ends_its_thread(context: ToolContext):
             raise
 
     task = asyncio.create_task(search(context, work))
-    assert await asyncio.to_thread(running.wait, 10)
+    assert await asyncio.to_thread(running.wait, PATIENCE)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

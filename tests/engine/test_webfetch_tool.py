@@ -84,6 +84,12 @@ class Names:
         return self.addresses
 
 
+@pytest.fixture(autouse=True)
+def html_takes_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process that makes text of HTML takes as long as this machine needs to begin it."""
+    monkeypatch.setattr(web_module, "HTML_SECONDS", PATIENCE)
+
+
 @pytest.fixture
 async def site() -> AsyncIterator[Site]:
     site = Site()

@@ -9,6 +9,7 @@ import pytest
 
 from bot.local import LocalWorkspace, people
 from bot.local.changes import Changes
+from tests.conftest import PATIENCE
 
 JSON = dict[str, Any]
 
@@ -31,7 +32,7 @@ class Window:
     async def read(self, kind: str) -> JSON:
         """The next frame of a kind; others before it are passed over."""
         while True:
-            frame: JSON = await self.socket.receive_json(timeout=10)
+            frame: JSON = await self.socket.receive_json(timeout=PATIENCE)
             if frame["type"] == kind:
                 return frame
 

@@ -16,6 +16,7 @@ from harness_core.events import Event, Prompted
 from harness_core.store.patience import BETWEEN, PATIENCE, Patience
 from harness_core.store.sqlite import SQLiteStore
 from harness_core.testing import FakeClock
+from tests.conftest import PATIENCE as LONG
 
 
 class Disk:
@@ -127,7 +128,7 @@ async def hung(clock: FakeClock, call: Awaitable[Any]) -> BaseException | None:
 
 async def answers(store: SQLiteStore) -> None:
     """Wait until the disk answers again."""
-    while isinstance(await asyncio.wait_for(_error_of(store.last_seq("s")), 30), StoreError):
+    while isinstance(await asyncio.wait_for(_error_of(store.last_seq("s")), LONG), StoreError):
         pass  # SQLite looks at a lock now and then
 
 

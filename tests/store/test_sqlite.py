@@ -20,6 +20,7 @@ from harness_core.store.heartbeat import Heartbeat
 from harness_core.store.leases import Beats, alive
 from harness_core.store.sqlite import SQLiteStore
 from harness_core.testing import FakeClock
+from tests.conftest import PATIENCE
 
 
 @pytest.fixture
@@ -250,7 +251,7 @@ async def test_the_heartbeat_writes_the_time_by_itself(path: Path):
     heartbeat = Heartbeat(path, "me", beats, clock, every=0.001)
 
     heartbeat.start()
-    assert await asyncio.to_thread(beats.noted.wait, 10)
+    assert await asyncio.to_thread(beats.noted.wait, PATIENCE)
     heartbeat.stop()
     heartbeat.join()
 
@@ -271,10 +272,10 @@ async def test_a_heartbeat_that_cannot_be_written_is_logged_and_tried_again(
     heartbeat = Heartbeat(path, "me", beats, FakeClock(), every=0.001)
 
     heartbeat.start()
-    assert await asyncio.to_thread(failed.wait, 10)
+    assert await asyncio.to_thread(failed.wait, PATIENCE)
     assert not beats.noted.is_set()
     blocker.execute("rollback")
-    assert await asyncio.to_thread(beats.noted.wait, 10)
+    assert await asyncio.to_thread(beats.noted.wait, PATIENCE)
 
     heartbeat.stop()
     heartbeat.join()
@@ -308,7 +309,7 @@ async def test_a_heartbeat_that_the_writer_wrote_meanwhile_has_not_failed(path: 
     heartbeat = Heartbeat(path, "me", beats, FakeClock(), every=0.001)
 
     heartbeat.start()
-    assert await asyncio.to_thread(beats.looked_again.wait, 10)
+    assert await asyncio.to_thread(beats.looked_again.wait, PATIENCE)
     heartbeat.stop()
     heartbeat.join()
 
