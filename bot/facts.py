@@ -90,7 +90,8 @@ class Paused(Event):
 class StandingRuleAdded(Event):
     """A rule of a channel ("" for the whole workspace). until: seconds since the epoch, None for good.
 
-    card: the fingerprint of the task whose form made it, "" for a command. It replaces the same rule in that place.
+    card: the fingerprint of the task whose form made it, "" for a command. It replaces the same rule in that place;
+    one that denies or asks holds no shorter than before.
     """
 
     rule: PermissionRule

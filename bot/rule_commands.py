@@ -48,10 +48,11 @@ class RuleCommands:
             return asked
         fact = self._fact(asked, command)
         await self.add(fact, command.key)
+        kept = (await self._settings.in_force()).rules.get((fact.channel, fact.rule), fact)
         return said.made(
             asked.rule,
             everywhere=asked.everywhere,
-            until=fact.until,
+            until=kept.until,
             why=asked.why,
             caution=wider_than_offered(asked.rule),
             beaten=self._beaten(asked.rule, await self._settings.rules_in(command.origin.channel)),

@@ -224,12 +224,20 @@ def changed(now: InForce, events: Iterable[Event]) -> InForce:
                 now = replace(now, paused_by=by if on else "")
             case StandingRuleAdded(channel=channel, rule=rule):
                 others = {key: one for key, one in now.rules.items() if key != (channel, rule)}
-                now = replace(now, rules={**others, (channel, rule): event})
+                added = _lasting(event, now.rules.get((channel, rule)))
+                now = replace(now, rules={**others, (channel, rule): added})
             case StandingRuleRevoked(channel=channel, rule_id=name):
                 gone = {key for key in now.rules if key[0] == channel and key[1].called(name)}
                 kept = {key: one for key, one in now.rules.items() if key not in gone}
                 now = replace(now, rules=kept)
     return now
+
+
+def _lasting(added: StandingRuleAdded, before: StandingRuleAdded | None) -> StandingRuleAdded:
+    """A rule that is made again, until when it holds: what denies or asks goes on as long as somebody wanted it to."""
+    if before is None or added.rule.effect == "allow" or added.until is None:
+        return added
+    return replace(added, until=None if before.until is None else max(before.until, added.until))
 
 
 def _with(now: InForce, **changes: Set[str]) -> InForce:

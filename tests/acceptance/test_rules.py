@@ -106,6 +106,20 @@ async def test_a_rule_expires_by_itself_and_what_it_held_back_goes_on(tmp_path: 
         assert "No rules hold here" in await command(desk, "rules")
 
 
+async def test_a_deny_for_a_while_shortens_none_that_holds_longer(tmp_path: Path) -> None:
+    tool, clock = change(), FakeClock()
+    async with Desk(tmp_path, ScriptedModel([call("change", n=1)], "done"), [tool], clock=clock) as desk:
+        await command(desk, "deny change --for 8h")
+        assert "until <!date^" in await command(desk, "deny change --for 30m")
+        await command(desk, "deny change")
+        assert "until" not in await command(desk, "deny change --for 30m")
+
+        clock.advance(9 * 3600)
+        await desk.answer(await desk.ask("go"), "done")
+
+        assert tool.runs == []
+
+
 async def test_an_allow_rule_that_expired_asks_again(tmp_path: Path) -> None:
     tool, clock = change(), FakeClock()
     model = ScriptedModel([call("change", n=1)], "first", [call("change", n=1)])
