@@ -205,6 +205,7 @@ def _whole(trace: Trace, plan: Plan) -> Plan:
 
 
 def _too_long(message: str, times: int, rulings: Rulings) -> End:
-    tried = f"even after it was shortened {times} times" if times else "and there is nothing left to leave out"
+    often = "" if times == 1 else f" {times} times"
+    tried = f"even after it was shortened{often}" if times else "and there is nothing left to leave out"
     text = f"The conversation is too long for the model, {tried}. Begin a new one, or ask for less at once."
     return End("failed", f"{text} The model said: {message}", rulings=rulings)

@@ -4,15 +4,18 @@ answer or the error, and returns the text of a summary, or None if it has none.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Protocol, Self
+from functools import partial
+from typing import Final, Protocol, Self, TypeVar
 
 from harness_core.compression.notes import told
 from harness_core.compression.shape import Count, fitted, groups, without_empty
 from harness_core.errors import PASSING_MODEL_ERRORS, ConfigError, ModelError
 from harness_core.given import said, whole
 from harness_core.types import Message, canonical
+
+T = TypeVar("T")
 
 LEAST_BUDGET: Final = 32  # tokens; in less nobody can say anything
 MOST_QUESTIONS: Final = 24  # of one compression, whatever its strategies do
@@ -84,19 +87,35 @@ def summarise(strategy: CompressionStrategy | None, segment: Segment) -> Summari
     """What a strategy makes of a segment: bounded in length and in questions, and None if it fails."""
     if strategy is None or segment.budget < LEAST_BUDGET or not segment.messages:
         return None
+    asking = _or_none(lambda: strategy.compress(segment))
+    if not isinstance(asking, Generator):  # it has nothing to ask a model
+        return _bounded(asking, segment)
+    answer: Answer | None = None
+    for _ in range(MOST_QUESTIONS):
+        said = _or_none(partial(_turn, asking, answer))
+        if not isinstance(said, Question):
+            return _bounded(said, segment)
+        answer = yield said
+    return None
+
+
+def _turn(asking: Summarising, answer: Answer | None) -> object:
+    """What a strategy says next: a question, or what it ends with."""
     try:
-        asking = strategy.compress(segment)
-        if isinstance(asking, str | None):  # it has nothing to ask a model
-            return _bounded(asking, segment)
-        question = next(asking)
-        for _ in range(MOST_QUESTIONS):
-            question = asking.send((yield question))
-        return None
+        said = next(asking) if answer is None else asking.send(answer)
     except StopIteration as over:
-        text = over.value
-    except Exception:  # a strategy's fault: the context is cut without a summary
+        return over.value
+    return said if isinstance(said.system, str) and isinstance(said.text, str) else None
+
+
+def _or_none(said: Callable[[], T]) -> T | None:
+    """What it says. A strategy's fault, or its exit, costs the summary and nothing else."""
+    try:
+        return said()
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
         return None
-    return _bounded(text, segment)
 
 
 def _bounded(text: object, segment: Segment) -> str | None:

@@ -6,12 +6,13 @@ import asyncio
 import logging
 from collections.abc import Callable
 from itertools import count, pairwise
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from harness_core.compression.notes import HEAD
-from harness_core.compression.strategies import Segment, Summarising, default_strategy
+from harness_core.compression.strategies import Question, Segment, default_strategy
 from harness_core.errors import ConfigError, ModelError
 from harness_core.events import ContextCompressed, ContextSize, Event, HITLPending, ReasonDelta, RunEnd, RunStart
 from harness_core.handle import HITL
@@ -189,16 +190,47 @@ async def test_a_summary_that_fails_costs_the_summary_and_not_the_run(bench: Ben
     assert "saw" in model.asked_to_work[-1].messages[1].content, "the calls that were made are listed all the same"
 
 
-async def test_a_strategy_that_raises_costs_the_summary_and_not_the_run(bench: Bench) -> None:
-    class Broken:
-        def compress(self, segment: Segment) -> Summarising:
-            raise RuntimeError("boom")
+def _raises(segment: Segment) -> Any:
+    raise RuntimeError("boom")
 
+
+def _exits(segment: Segment) -> Any:
+    raise SystemExit(1)
+
+
+def _exits_later(segment: Segment) -> Any:
+    yield Question("Shorten this.", "a record", 50)
+    raise SystemExit(1)
+
+
+def _asks_nothing(segment: Segment) -> Any:
+    yield "what is this about?"
+
+
+def _asks_numbers(segment: Segment) -> Any:
+    yield Question("Shorten this.", 7, 50)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("compress", [_raises, _exits, _exits_later, _asks_nothing, _asks_numbers, lambda _: 7])
+async def test_a_strategy_that_fails_costs_the_summary_and_not_the_run(
+    bench: Bench, compress: Callable[[Segment], Any]
+) -> None:
+    broken: Any = SimpleNamespace(compress=compress)
     engine = bench.engine(
-        Worker(12), [look()], compression_interceptor=ContextCompressionInterceptor(10, strategy=Broken())
+        Worker(12), [look()], compression_interceptor=ContextCompressionInterceptor(10, strategy=broken)
     )
 
     assert only(await request(engine, "goal"), RunEnd).answer == "done"
+
+
+async def test_a_strategy_that_asks_no_model_just_returns_its_text(bench: Bench) -> None:
+    plain: Any = SimpleNamespace(compress=lambda segment: f"{len(segment.messages)} messages were here")
+    model = Worker(12)
+    compression = ContextCompressionInterceptor(10, strategy=plain)
+
+    await request(bench.engine(model, [look()], compression_interceptor=compression), "goal")
+
+    assert any("messages were here" in m.content for m in model.requests[-1].messages if m.summary)
 
 
 async def test_what_earlier_summaries_said_stays_when_a_later_one_fails(bench: Bench) -> None:
