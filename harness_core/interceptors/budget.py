@@ -75,7 +75,7 @@ class Budget:
                 yield _Account(whose, tokens, f"{tokens:,} tokens", _sum(used), _sum(used) - _sum(last))
             if cost is not None:
                 spent = self._cost(used, unpriced)
-                yield _Account(whose, cost, f"${cost:,.2f}", spent, spent - latest)
+                yield _Account(whose, cost, _dollars(cost), spent, spent - latest)
 
     def _cost(self, used: Usage, unpriced: Usage) -> float:
         """What was told, and by price what was not."""
@@ -97,6 +97,10 @@ class Budget:
 def _of_thread(trace: Trace, run: Run) -> tuple[Usage, Usage]:
     """What the session used, and for a sub-agent also those that it works in: in all, and of unknown price."""
     return added(trace.usage, run.outside), added(trace.unpriced, run.outside_unpriced)
+
+
+def _dollars(cost: float) -> str:
+    return f"${cost:.2g}" if 0 < cost < 0.01 else f"${cost:,.2f}"
 
 
 def _sum(usage: Usage) -> int:

@@ -332,6 +332,16 @@ def test_a_budget_of_dollars_counts_what_the_server_told() -> None:
     assert (stop.limit, "$1.00" in stop.answer) == ("budget", True)
 
 
+@pytest.mark.parametrize(
+    ("cost", "shown"), [(0.0, "$0.00."), (0.004, "$0.004."), (0.01, "$0.01."), (1234.5, "$1,234.50.")]
+)
+def test_a_small_budget_of_dollars_is_not_shown_as_none(cost: float, shown: str) -> None:
+    stop = Budget(run_cost=cost).before_model(used(Usage(10, 1, cost=9_999.0)))
+
+    assert isinstance(stop, Stop)
+    assert stop.answer.endswith(shown)
+
+
 def test_a_cost_that_nobody_told_is_not_taken_for_nothing() -> None:
     stop = Budget(run_cost=5.0).before_model(used(Usage(10, 1)))
 
