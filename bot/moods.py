@@ -17,18 +17,18 @@ from bot.ids import thread_of
 from bot.later import RETRY
 from bot.posts import Posts
 from bot.slack_api import NOWHERE, SlackApi, SlackRefused, SlackUnreachable
+from bot.story import SEEN, WAITING
 from harness_core.errors import NewerFormat, StoreError
 from harness_core.events import Event
 from harness_core.ports import Clock
 
 log = logging.getLogger(__name__)
 
-WAITING: Final = "hourglass_flowing_sand"
 CALM: Final = 1.0  # seconds that a mood must last before it is shown: a quick run needs none
 WORKS: Final = "processing"  # shown with the stop button; Slack ends it by itself after an hour
 RESTS: Final = "active"  # as is every thread of which Slack was told nothing
 # By mood. Source: docs.slack.dev/ai/agent-sessions
-STATUSES: Final[Mapping[str, str]] = {"eyes": WORKS, WAITING: "suspended", "": RESTS}
+STATUSES: Final[Mapping[str, str]] = {SEEN: WORKS, WAITING: "suspended", "": RESTS}
 
 
 class Moods:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -11,7 +11,6 @@ from bot import limits, words
 from bot.view import Answer, Card, Closed, Decided, Lapsed, Notice, Ran, State, Waiting
 from harness_core.events import (
     Event,
-    HITLDecided,
     HITLPending,
     HITLSubmitted,
     PromptAmended,
@@ -27,7 +26,9 @@ from harness_core.masking import mask
 from harness_core.types import Args, effect
 
 _EXIT: Final = re.compile(r"^exit code (-?\d+)$", re.MULTILINE)
-RELEASED: Final = "release"  # how HITLSubmitted says that a rule approved
+# Moods: the reactions that say what becomes of a prompt.
+SEEN: Final = "eyes"
+WAITING: Final = "hourglass_flowing_sand"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,6 @@ class _Asked:
     batch: int
     says: str
     submitted: HITLSubmitted | None = None
-    decided: HITLDecided | None = None
     end: ToolCallEnd | None = None
     stopped_by: str = ""
 
@@ -95,7 +95,7 @@ class _Teller:
     def story(self, session_id: str) -> Story:
         cards = {one.task.fingerprint: card for one in self._asked.values() for card in [self._card(session_id, one)]}
         waiting = any(isinstance(card.state, Waiting) for card in cards.values())
-        mood = ("hourglass_flowing_sand" if waiting else "eyes") if self._running else ""
+        mood = (WAITING if waiting else SEEN) if self._running else ""
         ts = self._prompt.ref.rpartition(":")[2] if self._prompt else ""
         over, asker = not self._running and not self._inbox, self._prompt.by if self._prompt else ""
         return Story(cards, self._since, self._says, ts, mood, over, self._seq, asker)
@@ -124,23 +124,18 @@ class _Teller:
                     self._since[task.fingerprint] = self._seq
             case HITLSubmitted() if fact.fingerprint in self._asked:
                 self._asked[fact.fingerprint].submitted = fact
-            case HITLDecided():
-                self._of(fact.call_id, lambda one: setattr(one, "decided", fact))
             case ToolCallEnd():
-                self._of(fact.call_uuid, lambda one: setattr(one, "end", fact))
-                if self._stop:
-                    by = self._stop.by
-                    self._of(fact.call_uuid, lambda one: setattr(one, "stopped_by", by))
+                if asked := self._newest(fact.call_uuid):
+                    asked.end = fact
+                    asked.stopped_by = self._stop.by if self._stop else asked.stopped_by
             case StopRequested():
                 self._stop = fact
             case RunEnd():
                 self._ended(fact)
 
-    def _of(self, call_uuid: str, change: Callable[[_Asked], None]) -> None:
+    def _newest(self, call_uuid: str) -> _Asked | None:
         """The newest task of a call; an older one of the same call has been answered before."""
-        newest = [one for one in self._asked.values() if one.task.call_uuid == call_uuid]
-        if newest:
-            change(newest[-1])
+        return next((one for one in reversed(self._asked.values()) if one.task.call_uuid == call_uuid), None)
 
     # -- endings -------------------------------------------------------------------------------------------------------
 
@@ -233,7 +228,7 @@ def _state(one: _Asked, still_waiting: int) -> State:
     decision, submitted = one.submitted.decision, one.submitted
     if isinstance(decision, Expired):
         return Lapsed()
-    released = submitted.via == RELEASED
+    released = submitted.released
     rule = (getattr(decision, "comment", "") or "a rule") if released else ""
     if released and isinstance(decision, Approve):
         decision = replace(decision, comment=None)

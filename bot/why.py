@@ -128,7 +128,7 @@ class _Told:
         if decision is None:
             end = self._ends.get(task.call_uuid)
             return f"Closed: {_plain(end.content)}." if end else f"It waits (`#{task.short_id}`)."
-        if decision.via == "release":
+        if decision.released:
             return f"{_plain(getattr(decision.decision, 'comment', '') or 'Released by a rule')}."
         if decision.decision.action == "expired":
             return "Nobody decided in time."

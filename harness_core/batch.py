@@ -10,7 +10,7 @@ from typing import Final
 
 from harness_core import results
 from harness_core.delegate import at_work, child_step, handed_over, over
-from harness_core.events import Event, HITLDecided, HITLSubmitted, HookRuled, Run, ToolCallEnd
+from harness_core.events import RELEASE, Event, HITLDecided, HITLSubmitted, HookRuled, Run, ToolCallEnd
 from harness_core.hitl import Approve, Expired, HITLTask, Reject, edited
 from harness_core.permissions.judge import judge, refusal, says
 from harness_core.session import CallState, Trace
@@ -128,7 +128,7 @@ def _settled(state: CallState, trace: Trace, policy: Policy, now: float) -> Sequ
         return ()
     by = f"rule {verdict.rule.id}" if verdict.rule else "policy"
     approve = Approve(comment=f"Released: {verdict.reason}")
-    return (HITLSubmitted(task.fingerprint, approve, by, "release", key=task.fingerprint),)
+    return (HITLSubmitted(task.fingerprint, approve, by, RELEASE, key=task.fingerprint),)
 
 
 def expiry_of(task: HITLTask) -> HITLSubmitted:

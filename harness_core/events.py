@@ -19,6 +19,7 @@ from harness_core.types import STRICT, Args, Inspection, Message, Outcome, RunSt
 
 NO_USAGE = Usage()
 RECENT: Final = 64  # results that a run remembers by what they came to, so that somebody can see it go round in circles
+RELEASE: Final = "release"  # the `via` of a decision that a rule made
 RULINGS: Final = 64  # rulings that a run remembers; hooks count them, and a compression carries them
 
 
@@ -206,6 +207,11 @@ class HITLSubmitted(Event):
     decision: StoredDecision
     by: str = ""
     via: str = ""
+
+    @property
+    def released(self) -> bool:
+        """A rule let the call run, no person."""
+        return self.via == RELEASE
 
 
 @dataclass(frozen=True, slots=True)
