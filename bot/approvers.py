@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from bot import words
+from bot.fields import map_of
 from bot.ids import SLACK_ITSELF, Identity, is_slack_id
 
 # In the list of approvers: whoever began a run decides its calls too.
@@ -181,8 +182,7 @@ def _is_stranger(user: Mapping[str, Any], us: Identity) -> bool:
     """Of another organisation. A colleague in another workspace of our Enterprise Grid is none."""
     if user.get("is_stranger") is True:
         return True
-    grid = user.get("enterprise_user")
-    grid = grid if isinstance(grid, Mapping) else {}
+    grid = map_of(user.get("enterprise_user"))
     teams = grid.get("teams")
     at_home = user.get("team_id") == us.team_id or (isinstance(teams, list) and us.team_id in teams)
     colleague = bool(us.enterprise_id) and grid.get("enterprise_id") == us.enterprise_id

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from bot import ids
 from bot.blocks import answer_messages, card_message, notice_message
+from bot.fields import maps_of, text_of
 from bot.pace import Urgency
 from bot.posts import card_id
 from bot.story import Story, Withdrawn
@@ -82,6 +83,5 @@ def stands(draft: Draft, message: Mapping[str, Any], bot_id: str) -> bool:
         return False
     if draft.card is None:
         return bool(message.get("metadata") == draft.marked["metadata"])
-    blocks = message.get("blocks")
-    names = [ids.card_named(str(block.get("block_id", ""))) for block in blocks] if isinstance(blocks, list) else []
+    names = [ids.card_named(text_of(block, "block_id")) for block in maps_of(message.get("blocks"))]
     return any(name is not None and draft.card.task.fingerprint.startswith(name[0]) for name in names)

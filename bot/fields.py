@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeGuard
 
-from bot.typed import valid_text
+
+def valid_text(text: str) -> str:
+    """The text with `?` for each lone surrogate."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def map_of(value: Any) -> Mapping[str, Any]:
@@ -16,6 +19,11 @@ def map_of(value: Any) -> Mapping[str, Any]:
 def is_map(value: Any) -> TypeGuard[Mapping[str, Any]]:
     """Whether it is an object of JSON."""
     return isinstance(value, Mapping)
+
+
+def maps_of(value: Any) -> Sequence[Mapping[str, Any]]:
+    """The objects in the value, if it is an array."""
+    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
 
 
 def text_of(fields: Mapping[str, Any], name: str) -> str:

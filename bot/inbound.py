@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from bot import ids, words
-from bot.fields import is_map, map_of, text_of
+from bot.fields import is_map, map_of, maps_of, text_of
 from bot.heard import (
     Amend,
     Decide,
@@ -158,8 +158,7 @@ def _word(said: str, session_id: str, origin: Origin, key: str) -> Inbound | Non
 
 def _ours(payload: Mapping[str, Any], us: Identity) -> bool:
     """Whether our token can answer it: one socket carries the events of every workspace that has the app."""
-    listed = payload.get("authorizations")
-    who = [one for one in listed if isinstance(one, Mapping)] if isinstance(listed, list) else []
+    who = maps_of(payload.get("authorizations"))
     teams, organisations = ({text_of(one, name) for one in who} for name in ("team_id", "enterprise_id"))
     ours = not who or us.team_id in teams or (us.org_wide and us.enterprise_id in organisations)
     return ours and _our_app(payload, us)
@@ -191,6 +190,5 @@ def _origin(event: Mapping[str, Any], message: Mapping[str, Any], shared: bool) 
 
 
 def _files(event: Mapping[str, Any]) -> tuple[File, ...]:
-    listed = event.get("files")
-    found = [one for one in listed if isinstance(one, Mapping)] if isinstance(listed, list) else []
+    found = maps_of(event.get("files"))
     return tuple(File(text_of(one, "id"), text_of(one, "name")) for one in found if ids.is_slack_id(text_of(one, "id")))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bot import ids, words
-from bot.fields import map_of, text_of
+from bot.fields import map_of, maps_of, text_of
 from bot.heard import Configure, Decide, Edit, Ignore, Inbound, OpenModal, Origin, Reach
 from bot.ids import Identity
 from bot.typed import typed_command
@@ -15,8 +15,7 @@ from harness_core.hitl import Approve, Decision, Happened, Reject, Rerun, Skip
 
 def click(payload: Mapping[str, Any], us: Identity) -> Inbound:
     """A button of a card was clicked."""
-    actions = payload.get("actions")
-    clicked = map_of(actions[0]) if isinstance(actions, list) and actions else {}
+    clicked = next(iter(maps_of(payload.get("actions"))), {})
     origin = _clicker(payload)
     if origin is None:
         return Ignore("the click is malformed")

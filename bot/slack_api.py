@@ -14,6 +14,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot import kit
+from bot.fields import map_of, maps_of, text_of
 from bot.pace import Pace, Urgency
 from harness_core.errors import HarnessError
 from harness_core.masking import mask
@@ -113,9 +114,7 @@ class SlackApi:
 
     async def app_of(self, bot: str) -> str:
         """The id of the app that a bot belongs to; "" if Slack does not say."""
-        found = (await self._known("bots.info", bot=bot)).get("bot")
-        app = found.get("app_id") if isinstance(found, Mapping) else ""
-        return app if isinstance(app, str) else ""
+        return text_of(map_of((await self._known("bots.info", bot=bot)).get("bot")), "app_id")
 
     async def user(self, user: str) -> object:
         """A person, as Slack describes them; None for one that it does not know."""
@@ -189,10 +188,9 @@ class SlackApi:
                 include_all_metadata="true",
                 **page,
             )
-            messages, more = reply.get("messages"), reply.get("response_metadata")
-            found += [m for m in messages if isinstance(m, Mapping)] if isinstance(messages, list) else []
-            cursor = more.get("next_cursor") if isinstance(more, Mapping) else ""
-            if not isinstance(cursor, str) or not cursor:
+            found += maps_of(reply.get("messages"))
+            cursor = text_of(map_of(reply.get("response_metadata")), "next_cursor")
+            if not cursor:
                 return found
             page = {"cursor": cursor}
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import unquote
 
+from bot.fields import maps_of, valid_text
 from bot.limits import escape
 
 _TOKEN: Final = re.compile(r"<([@#!][^<>\n]+|[A-Za-z][A-Za-z0-9+.-]*:[^<>\n]+)>")
@@ -33,11 +34,6 @@ def typed(message: Mapping[str, Any], bot_user_id: str = "") -> str:
 def typed_command(text: str) -> str:
     """The text of a slash command as it was typed."""
     return valid_text(_from_text(text))
-
-
-def valid_text(text: str) -> str:
-    """The text with `?` for each lone surrogate."""
-    return text.encode("utf-8", "replace").decode()
 
 
 def without_mention(text: str, bot_user_id: str) -> str:
@@ -67,7 +63,7 @@ def opens_for_others(message: Mapping[str, Any], bot_user_id: str) -> bool:
 def _typed(message: Mapping[str, Any]) -> str:
     text = message.get("text")
     plain = text if isinstance(text, str) else ""
-    rich = [block for block in _mappings(message.get("blocks")) if block.get("type") == "rich_text"]
+    rich = [block for block in maps_of(message.get("blocks")) if block.get("type") == "rich_text"]
     parts = (part for block in rich for part in _parts(block.get("elements"), plain, DEEPEST))
     return valid_text("".join(_lines(parts)) or _from_text(plain))
 
@@ -77,7 +73,7 @@ def _typed(message: Mapping[str, Any]) -> str:
 
 def _parts(elements: Any, plain: str, depth: int) -> Iterator[str]:
     """The text of each block-like element: a paragraph, a list, a quote, preformatted text."""
-    for element in _mappings(elements) if depth else ():
+    for element in maps_of(elements) if depth else ():
         kind, inner = element.get("type"), element.get("elements")
         if kind == "rich_text_list":
             yield _list(element, plain, depth)
@@ -112,7 +108,7 @@ def _inline(elements: Any, plain: str) -> str:
     """A run of text, with the characters that made its styles. Neighbours of one style share their markers."""
     written: list[str] = []
     open_marks: tuple[str, ...] = ()
-    for element in _mappings(elements):
+    for element in maps_of(elements):
         marks = _marks(element.get("style"))
         common = _common(open_marks, marks)
         written += [*reversed(open_marks[common:]), *marks[common:], _word(element, plain)]
@@ -197,10 +193,6 @@ def _link(url: str, label: str) -> str:
 def _unescaped(text: str) -> str:
     # One pass: what was typed as `&amp;lt;` stays `&lt;`.
     return _ENTITY.sub(lambda found: _ENTITIES[found[1]], text)
-
-
-def _mappings(value: Any) -> Iterator[Mapping[str, Any]]:
-    return (item for item in value if isinstance(item, Mapping)) if isinstance(value, list) else iter(())
 
 
 def _count(value: Any) -> int:
