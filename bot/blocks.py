@@ -168,9 +168,6 @@ def _footer(card: Card, what: Shown) -> Block:
     parts = _place(card)
     if what.unreadable:
         parts.append(words.UNREADABLE_CALL)
-    if isinstance(card.state, Waiting) and card.state.votes:
-        more = max(card.state.wants - len(card.state.votes), 1)
-        parts.insert(0, f"approved by {_people(card.state.votes)}, {more} more needed")
     if card.of > 1:
         parts.append((f"{card.decided} decided · " if card.decided else "") + "nothing runs until all are decided")
     parts.append(f"#{escape(card.task.short_id)}")
@@ -216,7 +213,7 @@ def _told(card: Card) -> str:
 
 
 def _decided(decided: Decided, *, edited: bool) -> str:
-    who = "a rule" if decided.rule else _people((*decided.votes, decided.by) if decided.votes else (decided.by,))
+    who = "a rule" if decided.rule else person(decided.by)
     return f"{_verb(decided.decision, edited=edited)} by {who} {moment(decided.at, '{time}')}"
 
 
@@ -262,8 +259,3 @@ def _comment(card: Card) -> str:
 
 def _button(card: Card, action: Action, label: str, style: Literal["primary", "danger"] | None = None) -> Block:
     return kit.button(action, label, card.ref.value(), style)
-
-
-def _people(users: Sequence[str]) -> str:
-    named = [person(user) for user in users[: limits.MENTIONS]]
-    return ", ".join(named) + (f" and {len(users) - len(named)} more" if len(users) > len(named) else "")

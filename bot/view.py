@@ -20,16 +20,13 @@ FEATURES: Set[Feature] = frozenset({"always", "edit", "view"})  # what cards off
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Nobody has decided. votes: who approved so far, where the rule wants several; wants: how many it wants."""
-
-    votes: tuple[str, ...] = ()
-    wants: int = 1
+    """Nobody has decided."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decided:
     """Somebody, or a rule (its text, with by ""), decided. at: seconds since the epoch. waits_for: tasks of the same
-    batch that are still undecided, so that nothing runs yet. votes: the others whose approvals were wanted too.
+    batch that are still undecided, so that nothing runs yet.
     """
 
     by: str
@@ -37,7 +34,6 @@ class Decided:
     decision: Decision
     waits_for: int = 0
     rule: str = ""
-    votes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -244,10 +244,10 @@ def test_what_was_switched_on_is_offered():
     assert buttons(message) == [["Approve", "Reject…", "Edit…"], ["Skip…", "View full"]]
 
 
-def test_alike_calls_and_votes_are_told():
-    footer = blocks.card_message(card(of=3, index=2, alike=(2, 3), state=Waiting(("U0APP",), 2)))["blocks"][-1]
+def test_alike_calls_are_told():
+    footer = blocks.card_message(card(of=3, index=2, alike=(2, 3)))["blocks"][-1]
 
-    assert footer["elements"][0]["text"].startswith("approved by <@U0APP>, 1 more needed · 2 of 3 · 2 of 3 alike · ")
+    assert footer["elements"][0]["text"].startswith("2 of 3 · 2 of 3 alike · ")
 
 
 def test_a_sub_agent_is_named():
@@ -312,7 +312,6 @@ AT = "<!date^1700000000^{time}|2023-11-14 22:13 UTC>"
 DECISIONS = [
     (decided(Approve(), waits_for=1), f"Approved by <@U0ADA> {AT} · waits for 1 more"),
     (decided(Approve(always_allow=True)), f"Approved, and from now on always in this thread, by <@U0ADA> {AT}"),
-    (decided(Approve(), votes=("U0APP",)), f"Approved by <@U0APP>, <@U0ADA> {AT}"),
     (Decided("", NOON, Approve(), rule="allow bash ls"), f"Approved by a rule {AT}"),
     (decided(Reject("no", end=True)), f"Rejected, and stopped, by <@U0ADA> {AT}"),
     (decided(Reject()), f"Rejected by <@U0ADA> {AT}"),
