@@ -13,22 +13,15 @@ from typing import Any, Final
 # -- Slack: messages ---------------------------------------------------------------------------------------------------
 
 TEXT: Final = 4_000  # [D] chat.update fails beyond it (msg_too_long); chat.postMessage splits beyond 4,040 [M]
-BLOCKS: Final = 50  # [D] blocks of a message
 MESSAGE: Final = 9_000  # all blocks of a message as JSON: 11,341 characters were refused (slackapi/bolt-js#2867)
 
 # -- Slack: blocks -----------------------------------------------------------------------------------------------------
 
 SECTION_TEXT: Final = 3_000  # [D][S] text of a section, and of any text object
 BUTTON_TEXT: Final = 75  # [D][S] text of a button; the client itself cuts near 30
-BUTTON_VALUE: Final = 2_000  # [D][S]
-ACTIONS: Final = 25  # [D][S] elements of an actions block
-CONTEXT_ELEMENTS: Final = 10  # [D][S] elements of a context block
 OPTION_TEXT: Final = 75  # [D][S] text of a radio button's option
-OPTION_VALUE: Final = 150  # [D][S]
 SELECT_OPTIONS: Final = 100  # [S] options of a select
 ERROR: Final = 300  # ours: characters of an error at a field of a form
-PLACEHOLDER: Final = 150  # [D][S]
-LABEL: Final = 2_000  # [D][S] label and hint of an input
 
 # -- Slack: views ------------------------------------------------------------------------------------------------------
 
@@ -41,8 +34,6 @@ INPUT_TEXT: Final = 3_000  # [D] max_length of a plain_text_input
 # -- Slack: time -------------------------------------------------------------------------------------------------------
 
 ACK: Final = 3.0  # [D] seconds to acknowledge an event or an interaction, and the life of a trigger_id
-RESPONSE_URL_USES: Final = 5  # [D] in RESPONSE_URL_SECONDS
-RESPONSE_URL_SECONDS: Final = 30 * 60.0  # [D]
 
 # -- ours --------------------------------------------------------------------------------------------------------------
 
