@@ -46,7 +46,8 @@ def standing_of(state: CallState, trace: Trace, run: Run, policy: Policy, now: f
     if verdict.args is not call.args and (problem := misfit(tool, verdict.args)):
         return Standing(state, end=results.unusable(call, problem), rulings=verdict.rulings)
     found = state.inspection(verdict.args)
-    if tool.inspects and found is None:
+    # What is denied as it stands stays so, and a look may tell others of it: of a host's name, whoever resolves it.
+    if tool.inspects and found is None and verdict.effect != "deny":
         return Standing(state, look=verdict.args)
     if found and found.problem:
         return Standing(state, end=results.unusable(call, found.problem), rulings=verdict.rulings)

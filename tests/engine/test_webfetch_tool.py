@@ -643,6 +643,17 @@ async def test_a_private_address_is_refused_without_asking(bench: Bench, site: S
     assert site.asked == []
 
 
+@pytest.mark.parametrize("pattern", [None, "example.test"])
+async def test_no_name_is_looked_up_for_a_fetch_that_is_denied(bench: Bench, pattern: str | None):
+    names, rules = Names("93.184.216.34"), [PermissionRule.deny("webfetch", pattern)]
+    model = ScriptedModel(call("webfetch", url="https://what-was-read.example.test/"), "done")
+    engine = bench.engine(model, [web_tool(resolve=names)], rules=rules)
+
+    end = only(await request(engine, "fetch it"), ToolCallEnd)
+
+    assert (end.outcome, names.asked) == ("denied", [])
+
+
 async def test_a_name_that_leads_elsewhere_after_a_restart_is_not_fetched(bench: Bench, site: Site):
     names = Names("127.0.0.1")
     url = site.url(host="example.test")
