@@ -14,6 +14,7 @@ from harness_core.permissions.text import invisible
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 LONGEST_URL: Final = 8_192  # characters; what most servers take
+LONGEST_HOST: Final = 1_000  # characters of a name of 253 at most, with what its ASCII form drops
 _MOST_ENCODED: Final = 4  # times that a path is decoded; servers do it once, and some proxies again
 _PORTS: Final = {"https": 443, "http": 80}
 _URL: Final = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<authority>[^/?#]*)(?P<rest>[/?#].*|)", re.S)
@@ -299,7 +300,7 @@ def _loose_host(text: str) -> str:
     elif host.count(":") < 2:
         host = host.partition(":")[0]
     host = unicodedata.normalize("NFKC", host).replace("\u3002", ".").rstrip(".")
-    if not host.isascii():
+    if not host.isascii() and len(host) <= LONGEST_HOST:
         try:
             host = host.encode("idna").decode("ascii")
         except UnicodeError:
