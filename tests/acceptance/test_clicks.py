@@ -15,7 +15,7 @@ from bot.local import people
 from harness_core.errors import StoreError
 from harness_core.events import HITLSubmitted, ToolCallStart
 from harness_core.testing import RecordingTool, ScriptedModel, call
-from tests.acceptance.desk import Desk, buttons, reading, value_of
+from tests.acceptance.desk import Desk, buttons, clock_of_today, reading, value_of
 
 BEN_TOO = frozenset({people.BEN})
 
@@ -225,7 +225,9 @@ async def test_a_click_that_is_quicker_than_the_answer_to_our_own_post_counts(tm
 
 
 async def test_a_card_whose_click_is_quicker_than_the_answer_to_its_post_is_put_on_record_once(tmp_path: Path) -> None:
-    async with Desk(tmp_path, ScriptedModel(call("change", a=1), "done"), [RecordingTool("change")]) as desk:
+    async with Desk(
+        tmp_path, ScriptedModel(call("change", a=1), "done"), [RecordingTool("change")], clock=clock_of_today()
+    ) as desk:
         post, answered = desk.bot.api.post, asyncio.Event()
 
         async def slow(*message: Any) -> str:

@@ -174,18 +174,20 @@ async def test_a_connection_that_is_dropped_once_is_opened_once(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("busy", ["our own pace", "Slack's word"])
-async def test_a_decision_is_shown_though_the_channel_is_too_busy_for_the_next_card(tmp_path: Path, busy: str) -> None:
+async def test_a_decision_is_shown_though_the_channel_is_too_busy_for_the_next_card(
+    tmp_path: Path, busy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.pace.PER_SECOND", 0.001)
     model = ScriptedModel([call("change", a=1), call("change", a=2)], "done")
     async with Desk(tmp_path, model, [RecordingTool("change")], clock=clock_of_today()) as desk:
         for _ in range(BURST - 1):
             await desk.bot.api.turn(CHANNEL, Urgency.PROGRESS)
         ts = await desk.ask("change both")
         card = await desk.card(ts)
-        if busy == "our own pace":
-            for _ in range(600):  # cards that were there before, of which one a second is posted
-                desk.bot.api.turn(CHANNEL, Urgency.CARD)
-        else:
+        if busy == "Slack's word":
             desk.slack.fail("chat.postMessage", retry_after=60)
+            monkeypatch.setattr("bot.pace.PER_SECOND", 1_000.0)
+            desk.bot.api.turn(CHANNEL, Urgency.PROGRESS)  # which lets in who waits
             await desk.slack.wait_for(lambda s: [c for c in s.calls if c.method == "chat.postMessage" and not c.ok])
 
         await desk.click(card, "approve")

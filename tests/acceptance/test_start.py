@@ -12,6 +12,7 @@ from bot.app import Bot, Parts
 from bot.approvers import Access
 from bot.config import Settings, SlackSettings
 from bot.local import LocalWorkspace, people
+from bot.pace import Urgency
 from bot.slack_api import SlackRefused, SlackUnreachable
 from harness_core.testing import RecordingTool, ScriptedModel, call
 from tests.acceptance.desk import CHANNEL, Desk, reading
@@ -77,5 +78,5 @@ async def test_a_decision_is_shown_before_the_rest_of_a_long_batch_is_posted(
         assert "waits for 6 more" in reading(shown)
         assert len(desk.cards(ts)) < 7
         monkeypatch.setattr("bot.pace.PER_SECOND", 1_000.0)
-        desk.bot.api._pace(CHANNEL).hold(0.0)  # it looks again whose turn it is
+        desk.bot.api.turn(CHANNEL, Urgency.PROGRESS)  # which lets in who waits
         await desk.card(ts, 7)
