@@ -127,7 +127,7 @@ def _by_parts(reading: Reading, rules: Shelf, world: World) -> tuple[Sequence[Pe
         if allowed(part, places):
             return True
         try:
-            look(part, places, world, first=False, only=False)
+            look(part, places, world, first=False)
         except Refused:
             return False
         return True

@@ -79,6 +79,30 @@ class Inner(Shells):
         """The commands that this one runs; strings that it evaluates are put aside for reading."""
         if opens_shell(argv):
             self._fed()
+        if name in ("find", "fd", "fdfind"):
+            return self._repeated("{}", self._actions(argv))
+        if name == "git":
+            return self._git(argv)
+        if name.startswith("git-"):
+            return [("git", name[4:], *argv[1:])]
+        if name == "capsh":
+            place = next((at for at, word in enumerate(argv) if word in ("--", "==")), 0)
+            return [("bash", *argv[place + 1 :])] if place else []
+        if name in ("nix", "nix-shell"):
+            return self._nix(argv)
+        self._given(name, argv)
+        self._language(name, argv)
+        return self._started(name, argv)
+
+    def _nix(self, argv: Argv) -> list[Argv]:
+        self._option_string(argv, ("--run", "--command"))
+        places = [at for at, word in enumerate(argv) if word in ("-c", "--command")]
+        for at in places:
+            self._add((argv[at + 1 : at + 2] or ("",))[0] or "")
+        return [argv[at + 1 :] for at in places[-MOST_INNER - 2 :]]  # the last are looked at first
+
+    def _given(self, name: str, argv: Argv) -> None:
+        """What a program evaluates of its own words."""
         if name in SHELLS:
             self._shell(argv)
         elif name in _EVALUATED:
@@ -90,10 +114,6 @@ class Inner(Shells):
             for word in argv[1:]:
                 if word and "=" in word:
                     self._add(word.partition("=")[2])
-        elif name in ("find", "fd", "fdfind"):
-            return self._repeated("{}", self._actions(argv))
-        elif name == "git":
-            return self._git(argv)
         elif name in ("su", "runuser", "newgrp", "at", "batch"):
             self._login(name, argv)
         elif name in ("crontab", "make"):
@@ -101,32 +121,27 @@ class Inner(Shells):
         elif name in ("echo", "printf"):
             text = " ".join(word for word in argv[1:] if word)
             self.strings.extend((text, escapes(text)) if "\\" in text else (text,))
-        elif name == "capsh":
-            place = next((at for at, word in enumerate(argv) if word in ("--", "==")), 0)
-            return [("bash", *argv[place + 1 :])] if place else []
-        elif name.startswith("git-"):
-            return [("git", name[4:], *argv[1:])]
         elif name in COMMAND_OPTIONS:
             self._option_string(argv, COMMAND_OPTIONS[name], " host command" if name == "rsync" else "")
             if name == "script" and not any(_LETTERS_C.match(word or "") for word in argv[1:]):
                 self._fed()
-        elif name in ("nix", "nix-shell"):
-            self._option_string(argv, ("--run", "--command"))
-            places = [at for at, word in enumerate(argv) if word in ("-c", "--command")]
-            for at in places:
-                self._add((argv[at + 1 : at + 2] or ("",))[0] or "")
-            return [argv[at + 1 :] for at in places[-MOST_INNER - 2 :]]  # the last are looked at first
         elif name == "env":
             self._option_string(argv, ("-S", "--split-string"))
         elif name in ("sudo", "doas"):
             self._elevated(argv)
         else:
             self._programs(name, argv)
+
+    def _language(self, name: str, argv: Argv) -> None:
+        """What a program is told in a language of its own: files that it writes, commands that it runs."""
         if name in TOLD:
             self.tells.add(name)
         self.written.update(map(plain_file, written(name, argv[1:])))
         for text in embedded(name, argv[1:]):
             self._add(text)
+
+    def _started(self, name: str, argv: Argv) -> list[Argv]:
+        """The commands that a program starts with words of its own."""
         if name == "command" and len(argv) > 1 and argv[1] and re.fullmatch(r"-p?[vV]+", argv[1]):
             return []  # it only says what the name means
         inner = [argv[start:] for start in starts(argv, MOST_INNER + 1)]

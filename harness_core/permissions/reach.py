@@ -53,7 +53,7 @@ def beyond(part: Command, places: Sequence[int], folders: Sequence[str], world: 
     if running(part.argv):
         return _runner(part, folders, decide)
     wraps = runs_another(base) and (base not in RUNNERS or bool(starts(part.argv)))
-    if wraps and (fault := _inner(part, folders, world, decide)):
+    if wraps and (fault := _inner(part, folders, decide)):
         return fault
     for place in places if base in SHELLS or not wraps else ():
         text = part.words[place].text
@@ -146,7 +146,7 @@ _HARMLESS: Final[Mapping[str, Mapping[str, int]]] = {
 }  # fmt: skip
 
 
-def _inner(part: Command, folders: Sequence[str], world: World, decide: Decide) -> str:
+def _inner(part: Command, folders: Sequence[str], decide: Decide) -> str:
     """The inner command of a wrapper must be allowed itself."""
     name = part.words[0].text
     refusal = f"what {name} runs is not allowed by itself"

@@ -71,7 +71,7 @@ def judged(
             for redirect in part.redirects:
                 _redirected(redirect, places[place], world)
             if not allowed(part, places[place]):
-                look(part, places[place], world, first=place == 0, only=len(reading.commands) == 1)
+                look(part, places[place], world, first=place == 0)
         except Refused as refused:
             where = f"the part {quoted(part.source)} {fault} " if len(reading.commands) > 1 else ""
             return Verdict("ask", f"{where}{refused}", part.source)
@@ -171,7 +171,7 @@ def pieces(text: str) -> Iterable[str]:
 # -- one part ----------------------------------------------------------------------------------------------------------
 
 
-def look(part: Command, places: Sequence[str], world: World, *, first: bool = True, only: bool = True) -> None:
+def look(part: Command, places: Sequence[str], world: World, *, first: bool = True) -> None:
     """Whether this part is in the tables. Raises Refused."""
     name, words = part.words[0].text, part.words[1:]
     if part.negated and not ALLOW_NEGATION:
@@ -180,7 +180,7 @@ def look(part: Command, places: Sequence[str], world: World, *, first: bool = Tr
         raise Refused("the program is not one of those that are known")
     _inside((word for word in words if word.glob), places, world)
     if name == "cd":
-        return _cd(words, world, first=first, only=only)
+        return _cd(words, world, first=first)
     if part.argv in EXACT:
         return None
     if name in OWN:
@@ -193,7 +193,7 @@ def look(part: Command, places: Sequence[str], world: World, *, first: bool = Tr
     return _listed(what, name, words, places, world)
 
 
-def _cd(words: Sequence[Word], world: World, *, first: bool, only: bool) -> None:
+def _cd(words: Sequence[Word], world: World, *, first: bool) -> None:
     if not first or len(words) != 1 or words[0].glob or words[0].text.startswith("-"):
         raise Refused("cd is only known as the first part, with one literal folder")
     _path(words[0], (world.workspace,), world, names=False)
