@@ -22,6 +22,8 @@ def read_agents(folder: Path, tools: Collection[str]) -> tuple[Agent, ...]:
         found = sorted(file for file in folder.iterdir() if file.suffix == ".md" and not file.name.startswith("."))
         if len(found) > MOST:
             raise ConfigError(f"There are {len(found)} agent files in {folder}; {MOST} at most.")
+        if odd := [file.name for file in found if not file.is_file()]:  # reading a pipe would wait for ever
+            raise ConfigError(f"The agents in {folder} cannot be read: {', '.join(odd)} is no file.")
         return parse_agents({file.name: _text(file) for file in found}, tools)
     except OSError as error:
         raise ConfigError(f"The agents in {folder} cannot be read: {error.strerror or error}.") from error

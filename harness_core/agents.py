@@ -23,6 +23,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from harness_core.errors import ConfigError, shown
+from harness_core.given import whole
+from harness_core.permissions.book import names as is_about
 from harness_core.permissions.rule import PermissionRule
 from harness_core.permissions.sound import fault_of
 
@@ -85,7 +87,12 @@ def check_agents(agents: Sequence[Agent], tools: Collection[str]) -> None:
     """Raise ConfigError for agents that a program made and that could not come from a file."""
     wrong = [f"two agents are called {one.name}" for n, one in enumerate(agents) if one.name in _names(agents[:n])]
     for one in agents:
-        widening = [rule for rule in one.rules if rule.effect == "allow"]
+        rules = [PermissionRule.given(rule) for rule in one.rules]
+        lost = ((rule, _of_no_tool(rule, tools)) for rule in rules)
+        wrong += [f"{one.name}: “{shown(str(rule))}” can never match: {fault}" for rule, fault in lost if fault]
+        if one.max_steps is not None:
+            whole(f"The max_steps of {shown(one.name)}", one.max_steps)
+        widening = [rule for rule in rules if rule.effect == "allow"]
         wrong += [f"{one.name}: {fault}" for fault in _unknown(one.tools or (), tools)]
         wrong += [f"{one.name}: {_widens(rule)}" for rule in widening]
         if not _NAME.fullmatch(one.name) or not one.description.strip() or not one.prompt.strip():
@@ -114,7 +121,7 @@ def _agent(text: str, tools: Collection[str], wrong: list[str]) -> Agent | None:
         prompt=prompt.strip(),
         tools=_tools(fields, tools, wrong),
         model=_text(fields, "model", wrong),
-        rules=_rules(fields, wrong),
+        rules=_rules(fields, tools, wrong),
         max_steps=_steps(fields, wrong),
     )
     if not 0 < len(agent.prompt) <= LONGEST_PROMPT:
@@ -161,15 +168,15 @@ def _unknown(names: Sequence[str], known: Collection[str]) -> list[str]:
     return [f"there is no tool {', '.join(unknown)} (there are: {', '.join(there)})"] if unknown else []
 
 
-def _rules(fields: Mapping[str, Value], wrong: list[str]) -> tuple[PermissionRule, ...]:
+def _rules(fields: Mapping[str, Value], known: Collection[str], wrong: list[str]) -> tuple[PermissionRule, ...]:
     value = fields.get("rules", ())
     if isinstance(value, str):
         wrong.append("`rules` must be a list, a rule in each line that begins with `- `")
         return ()
-    return tuple(rule for text in value if (rule := _rule(text, wrong)))
+    return tuple(rule for text in value if (rule := _rule(text, known, wrong)))
 
 
-def _rule(text: str, wrong: list[str]) -> PermissionRule | None:
+def _rule(text: str, known: Collection[str], wrong: list[str]) -> PermissionRule | None:
     """`deny TOOL` or `ask TOOL`, and perhaps a pattern behind it."""
     effect, _, rest = text.partition(" ")
     tool, _, pattern = rest.strip().partition(" ")
@@ -180,10 +187,16 @@ def _rule(text: str, wrong: list[str]) -> PermissionRule | None:
         wrong.append(f"`rules`: “{shown(text)}” must be `deny TOOL` or `ask TOOL`, with a pattern behind it or none")
         return None
     rule = PermissionRule("ask" if effect == "ask" else "deny", tool, pattern.strip() or None)
-    if fault := fault_of(rule):
+    if fault := fault_of(rule) or _of_no_tool(rule, known):
         wrong.append(f"`rules`: “{shown(text)}” can never match: {fault}")
         return None
     return rule
+
+
+def _of_no_tool(rule: PermissionRule, known: Collection[str]) -> str:
+    there = sorted({*known, TASK})
+    found = any(is_about(rule, tool) for tool in there)
+    return "" if found else f"there is no tool {shown(rule.tool)} (there are: {', '.join(there)})"
 
 
 def _widens(rule: PermissionRule) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -124,6 +125,7 @@ def test_one_error_names_file_and_field_of_everything_that_is_wrong() -> None:
 
 def test_a_rule_that_can_never_match_is_an_error() -> None:
     assert "can never match" in wrong_in(written("rules:", '- deny bash git "push'))
+    assert "“deny bahs” can never match: there is no tool bahs (there are: " in wrong_in(written("rules: [deny bahs]"))
 
 
 def test_two_agents_of_one_name_are_an_error_however_it_is_written() -> None:
@@ -198,6 +200,10 @@ def test_what_cannot_be_read_is_said_in_words(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_bytes(b"---\nname: \xff\n---\n")
     with pytest.raises(ConfigError, match="is not UTF-8"):
         read_agents(tmp_path, TOOLS)
+    os.mkfifo(tmp_path / "pipe.md")
+    with pytest.raises(ConfigError, match=r"pipe\.md is no file"):
+        read_agents(tmp_path, TOOLS)
+    (tmp_path / "pipe.md").unlink()
     (tmp_path / "a.md").write_bytes(b"x" * (LARGEST + 1))
     with pytest.raises(ConfigError, match="too long"):
         read_agents(tmp_path, TOOLS)
@@ -212,6 +218,9 @@ def test_what_cannot_be_read_is_said_in_words(tmp_path: Path) -> None:
         ([Agent("a", "A.", "x"), Agent("a", "B.", "x")], "two agents are called a"),
         ([Agent("a", "A.", "x", ("rm",))], "there is no tool rm"),
         ([Agent("a", "A.", "x", rules=(PermissionRule.allow("bash"),))], "would let an agent do more"),
+        ([Agent("a", "A.", "x", rules=(PermissionRule.deny("bahs"),))], "there is no tool bahs"),
+        ([Agent("a", "A.", "x", rules=("deny bash",))], "must be a PermissionRule"),  # type: ignore[arg-type]
+        ([Agent("a", "A.", "x", max_steps=0)], "max_steps of a must be a whole number above 0"),
         ([Agent("a b", "A.", "x")], "an agent has a name"),
         ([Agent("a", "", "x")], "an agent has a name"),
     ],

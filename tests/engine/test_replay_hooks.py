@@ -10,11 +10,14 @@ import pytest
 from harness_core.errors import ModelError
 from harness_core.hooks import Compress, Deny, Inject, Observe, Rewrite, Stop
 from harness_core.interceptors.compression import ContextCompressionInterceptor
+from harness_core.interceptors.stop_loop import StopLoopInterceptor
 from harness_core.replay import Ruling, replay
 from harness_core.session import Trace
 from harness_core.testing import RecordingTool, ScriptedModel, call
 from tests.engine.harness import Bench, request
 from tests.engine.test_replay_any import Ticking
+
+QUIET = StopLoopInterceptor(escalate=False, often=None)
 
 
 class Rules:
@@ -66,7 +69,7 @@ async def test_what_hooks_ruled_on_a_compression_is_no_step_of_its_own(bench: Be
 
     model = ScriptedModel(*[call("look", n=n) for n in range(8)], then=ModelError("server", "busy"))
     look = RecordingTool("look", read_only=True)
-    options = {"compression_interceptor": ContextCompressionInterceptor(10), "stop_loop_interceptor": Rules()}
+    options = {"compression_interceptor": ContextCompressionInterceptor(10), "stop_loop_interceptor": QUIET}
 
     assert await replayed(bench, model, Tidy(after_compress=Observe("seen")), look, **options) == []
 
