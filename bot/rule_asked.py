@@ -17,7 +17,7 @@ from harness_core.permissions.offer import lets_anything
 from harness_core.permissions.rule import Effect, PermissionRule
 from harness_core.permissions.sound import fault_of
 
-_OPTION: Final = re.compile(r"(?<!\S)--(?:channel|workspace|for)?(?!\S)")
+_OPTION: Final = re.compile(r"(?<!\S)--(?:(?:channel|workspace|for)(?:=\S*)?)?(?!\S)")
 _DASHES: Final = re.compile(r"(?<!\S)--(?!\S)")  # what stands behind them is the reason
 _FOR: Final = re.compile(r"([1-9][0-9]{0,3})(m|h|d)")
 _SECONDS: Final = {"m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -71,7 +71,7 @@ def _options(text: str) -> tuple[str | None, float | None, str]:
     """Scope ("" for none given, None where the options cannot be read), seconds and reason."""
     head, *why = _DASHES.split(text, maxsplit=1)
     scope, seconds = "", None
-    given = head.split()
+    given = re.sub(r"(?<!\S)--for=(?=\S)", "--for ", head).split()
     while given:
         option, *given = given
         if option in ("--channel", "--workspace") and not scope:

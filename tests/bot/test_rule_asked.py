@@ -37,6 +37,7 @@ def test_options_stand_behind_the_pattern_in_any_order_and_the_reason_last() -> 
         rule, everywhere=True, seconds=5400.0, why="cut by hand"
     )
     assert asked("deny", "bash git push * --for 2d --channel") == RuleAsked(rule, seconds=172_800.0)
+    assert asked("deny", "bash git push * --for=2d --workspace") == RuleAsked(rule, True, 172_800.0)
     assert asked("deny", "bash --for 8h") == RuleAsked(PermissionRule.deny("bash"), seconds=28_800.0)
     assert asked("deny", "bash -- why not") == RuleAsked(PermissionRule.deny("bash"), why="why not")
 
@@ -67,6 +68,9 @@ def test_forgotten_accents_narrow_an_allow_rule_and_widen_a_deny() -> None:
         ("bash ls --for", "Type `/harness deny"),
         ("bash ls --for 8 hours", "`--for 8 hours` cannot be read. `--for` takes one length, as in `--for 90m`"),
         ("bash ls --for 8", "Type `/harness deny"),
+        ("bash ls --for=", "`--for=` cannot be read"),
+        ("bash ls --workspace=yes", "`--workspace=yes` cannot be read"),
+        ("bash ls --channel=C2 --for 8h", "cannot be read"),
         ("bash ls --for 0h", "Type `/harness deny"),
         ("bash ls --for 8h --for 9h", "Type `/harness deny"),
         ("bash ls --workspace --channel", "Type `/harness deny"),
