@@ -34,7 +34,7 @@ _TIMES: Final = re.compile(r"(?m)^\s*(?:@[a-z]+|(?:[\d*/,A-Za-z-]+[ \t]+){4}[\d*
 
 def raw_scan(text: str) -> Iterator[Argv]:
     """The words of a text that cannot be parsed, from each place on. Quotes and backslashes are dropped."""
-    for plain in {re.sub(r"['\"\\]", "", text), re.sub(r"['\"\\,]", " ", text)}:
+    for plain in dict.fromkeys((re.sub(r"['\"\\]", "", text), re.sub(r"['\"\\,]", " ", text))):
         words = re.findall(r"[^\s;|&(){}<>`$]+", plain)
         for at in range(len(words)):
             yield tuple(words[at : at + WINDOW])

@@ -19,10 +19,10 @@ from harness_core.permissions.rule import PermissionRule
 from harness_core.permissions.rules import speaking
 from harness_core.permissions.shell import Command, read
 from harness_core.permissions.spelling import base_name
-from harness_core.permissions.subjects import KINDS, paths_of, subject_of
+from harness_core.permissions.subjects import KINDS, subject_of
 from harness_core.permissions.text import listed
 from harness_core.permissions.wrappers import INTERPRETERS, STATEFUL, runs_another, unnumbered
-from harness_core.types import Args, canonical
+from harness_core.types import Args
 
 # How many words name what is allowed, for programs of many verbs. Others are named by their name alone.
 _DEPTH: Final[Mapping[str, int]] = {
@@ -56,26 +56,6 @@ _NEVER_VERBS: Final = listed(
     "proxy attach generate runner console dbconsole shell repl eval script ssh execute nbconvert"
 )
 _PLAIN: Final = re.compile(r"[a-z][a-z0-9:._-]*")
-
-
-def stored_pattern(tool: str, args: Args) -> str | None:
-    """The pattern that matches exactly this call, with its wildcards escaped; None if there is none."""
-    kind = KINDS.get(tool, "other")
-    if kind == "other":
-        return canonical(args)
-    if kind == "path":
-        paths = paths_of(args)
-        return re.sub(r"([\\*?\[\]])", r"\\\1", paths[0]) if paths and len(paths) == 1 else None
-    subject = subject_of(kind, args)
-    if kind == "url":
-        return None if subject is None or subject.endswith("/*") else subject  # which would mean all that begins so
-    return None if subject is None else escaped(subject.strip(" \t\n"))
-
-
-def offer_prefix(command: str, world: World) -> str | None:
-    """The one prefix pattern that may be offered beside the exact text; None if the command needs more, or none."""
-    offered = offer_prefixes(command, world)
-    return offered[0] if len(offered) == 1 else None
 
 
 def offer_prefixes(command: str, world: World) -> tuple[str, ...]:
