@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import chain
 from typing import Literal
 
-from harness_core.permissions import carried, patterns, shell, urls
+from harness_core.permissions import carried, patterns, shell
 from harness_core.permissions.book import Shelf
 from harness_core.permissions.carried import carries, too_many
 from harness_core.permissions.everywhere import commands_in
@@ -18,6 +18,7 @@ from harness_core.permissions.patterns import Line
 from harness_core.permissions.rule import PermissionRule
 from harness_core.permissions.spelling import Glob, base_name
 from harness_core.permissions.subjects import KINDS, every_path, every_text, same_json
+from harness_core.permissions.url_rules import denies
 from harness_core.types import Args, canonical
 
 
@@ -60,7 +61,7 @@ def _strikes(rule: PermissionRule, tool: str, args: Args, world: World) -> bool:
         return _strikes_path(rule.pattern, args, world)
     if kind == "url":
         found = [*every_text(args), *world.redirects]
-        return any(urls.denies(rule.pattern, text, world.addresses) for text in found)
+        return any(denies(rule.pattern, text, world.addresses) for text in found)
     return same_json(rule.pattern, args) or any(rule.pattern == text for text in args.values() if isinstance(text, str))
 
 

@@ -28,6 +28,7 @@ from harness_core.permissions.rule import PermissionRule
 from harness_core.permissions.shell import Command, Reading, read
 from harness_core.permissions.subjects import KINDS, every_text, paths_of, same_json, subject_of
 from harness_core.permissions.text import invisible
+from harness_core.permissions.url_rules import allows
 from harness_core.permissions.words import quoted
 from harness_core.permissions.wrappers import STATEFUL
 from harness_core.types import Args, canonical
@@ -207,7 +208,7 @@ def _allows_url(
 def _url_rule(
     exact: Sequence[PermissionRule], scoped: Sequence[PermissionRule], url: urls.Url
 ) -> PermissionRule | None:
-    return next((rule for rule in (*exact, *(r for r in scoped if urls.allows(r.pattern, url)))), None)
+    return next((rule for rule in (*exact, *(r for r in scoped if allows(r.pattern, url)))), None)
 
 
 def _private(address: str) -> bool:

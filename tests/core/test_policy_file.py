@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness_core.errors import ConfigError
-from harness_core.permissions import urls
 from harness_core.permissions.rule import PermissionRule
 from harness_core.permissions.sound import fault_of
+from harness_core.permissions.url_rules import denies
 from harness_core.policy_file import PolicyFile, StandingRule, parse_policy
 
 CASES = Path(__file__).resolve().parents[1] / "cases"
@@ -189,7 +189,7 @@ def test_a_deny_rule_for_urls_that_is_taken_does_match_what_it_names(pattern: st
     host = rest.removeprefix("*.")
     named = f"[{host}]" if mark + host == host and host.count(":") > 1 and "[" not in host else host
 
-    assert urls.denies(pattern, f"{scheme or 'https'}://{named}")
+    assert denies(pattern, f"{scheme or 'https'}://{named}")
 
 
 @pytest.mark.parametrize(
@@ -204,8 +204,8 @@ def test_a_deny_rule_for_urls_that_is_taken_does_match_what_it_names(pattern: st
     ],
 )
 def test_a_star_where_none_should_stand_denies_what_it_must_mean(pattern: str, url: str) -> None:
-    assert urls.denies(pattern, url)
-    assert not urls.denies(pattern, "https://other.test/")
+    assert denies(pattern, url)
+    assert not denies(pattern, "https://other.test/")
 
 
 @given(st.sampled_from(["http", "https", "HTTPS"]), st.sampled_from(["", "me@", "a:b@"]),
@@ -215,7 +215,7 @@ def test_a_star_where_none_should_stand_denies_what_it_must_mean(pattern: str, u
 def test_a_denied_url_is_denied_in_every_spelling(
     scheme: str, user: str, host: str, slashes: list[str], name: str, end: str
 ) -> None:
-    assert urls.denies("https://evil.example/ab/*", f"{scheme}://{user}{host}{slashes[0]}{name}{slashes[1]}c{end}")
+    assert denies("https://evil.example/ab/*", f"{scheme}://{user}{host}{slashes[0]}{name}{slashes[1]}c{end}")
 
 
 @given(
