@@ -303,7 +303,7 @@ class HarnessEngine:
 
     def workspace_of(self, session_id: str) -> Path:
         """The folder that the session's tools work in; made if it is not there."""
-        folder = self.options.workspace_for(session_id) if self.options.workspace_for else self.workspace
+        folder = Path(self.options.workspace_for(session_id)) if self.options.workspace_for else self.workspace
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return folder
 

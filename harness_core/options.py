@@ -47,7 +47,7 @@ class HarnessOptions:
     parallel: int = 4
     agent: str = ""
     expiries: Mapping[str, Expiry] = field(default_factory=dict)
-    workspace_for: Callable[[str], Path] | None = None
+    workspace_for: Callable[[str], str | Path] | None = None
     adjust: Callable[[str, Policy], Awaitable[Policy]] | None = None
 
 
