@@ -53,8 +53,8 @@ class HarnessEngine:
     agent files, or agents; with any there is the tool `task` that hands them work. models: the model of a name, for
     agents that want one of their own. *_interceptor: takes the place of the built-in one. guards: a table as in
     harness.toml, which says of the loop detector, too; {} for all of their defaults. interceptors: hooks beside those.
-    extensions: add to the agent, and can be added and removed while it runs. Further keyword arguments are the
-    fields of HarnessOptions. Raises ConfigError for what cannot work.
+    extensions: add to the agent, and can be added and removed while it runs. new_id: makes the ids of runs, none of
+    them twice. Further keyword arguments are the fields of HarnessOptions. Raises ConfigError for what cannot work.
     """
 
     def __init__(

@@ -38,7 +38,7 @@ def one_of(name: str, kind: type[Any] | tuple[type[Any], ...], word: str, given:
         raise ConfigError(f"{name} must be {word}, not {said(given)}.")
 
 
-def asked_at_once(given: object, method: str) -> bool:
+def asked_at_once(given: object, method: str = "") -> bool:
     """Whether this can be called without waiting: a plain function, or an object with such a method."""
     called = given if isinstance(given, type) else getattr(given, method, given)
     return callable(called) and not isinstance(called, type) and not inspect.iscoroutinefunction(called)

@@ -9,7 +9,7 @@ from typing import Final
 from harness_core.agents import TASK, Agent
 from harness_core.errors import ConfigError
 from harness_core.extensions import AgentBuilder, joined, widening
-from harness_core.parts import Surroundings
+from harness_core.parts import Surroundings, asked_for
 from harness_core.permissions.rule import PermissionRule
 from harness_core.ports import ChatModel, Tool
 from harness_core.steps import Policy
@@ -32,7 +32,7 @@ class Subagents:
         wanted = sorted({agent.model for agent in agents if agent.model})
         if wanted and models is None:
             raise ConfigError(f"Agents want models of their own ({', '.join(wanted)}), and there is only one here.")
-        self._models = {name: models(name) for name in wanted} if models else {}
+        self._models = {name: asked_for(models(name)) for name in wanted} if models else {}
         self._made: dict[tuple[str, bool], Surroundings] = {}
         self._main, self._added = AgentBuilder(), dict[str, AgentBuilder]()  # by extensions
 

@@ -14,6 +14,8 @@ from pydantic.errors import PydanticUserError
 from pydantic_core import PydanticSerializationError, to_json
 
 from harness_core.errors import ConfigError, ToolFailed
+from harness_core.given import asked_at_once, one_of, positive
+from harness_core.given import said as as_given
 from harness_core.ports import ToolContext, ToolSpec
 from harness_core.tools.arguments import Function, described, model_of, parameters_of, parse, untitled
 from harness_core.tools.clip import clip, said
@@ -164,6 +166,14 @@ def _make(fn: Function, name: str, description: str | None, **how: Any) -> Funct
         raise ConfigError(f"A tool cannot be called {name!r}: use letters, digits, _ and -, 64 at most.")
     if not signatures.iscoroutinefunction(fn):
         raise ConfigError(f"The tool {name} is not an async function. Write `async def`.")
+    positive(f"The timeout of the tool {name}", how["timeout"])
+    for word, given in (("read_only", how["stance"]), ("repeatable", how["again"])):
+        if not isinstance(given, bool) and not asked_at_once(given):
+            raise ConfigError(
+                f"The {word} of the tool {name} must be True, False or a plain function, not {as_given(given)}."
+            )
+    if description is not None:
+        one_of(f"The description of the tool {name}", str, "a text", description)
     text, about_args, context_name, parameters = *described(fn), *parameters_of(fn, name)
     if not (description or text):
         raise ConfigError(f"The tool {name} has no docstring. The model must read what it is for.")

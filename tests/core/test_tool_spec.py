@@ -117,6 +117,27 @@ def test_a_function_that_cannot_be_a_tool_is_refused_in_words():
 
 
 @pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        ({"timeout": 0}, "timeout of the tool look must be a number above 0, not 0"),
+        ({"timeout": float("nan")}, "timeout"),
+        ({"timeout": None}, "timeout"),
+        ({"read_only": "no"}, "read_only of the tool look must be True, False or a plain function, not 'no'"),
+        ({"read_only": asyncio.sleep}, "read_only"),
+        ({"repeatable": 1}, "repeatable"),
+        ({"description": 7}, "description"),
+    ],
+)
+def test_what_is_said_of_a_tool_must_mean_something(how: dict[str, Any], words: str):
+    async def look(at: str) -> str:
+        """Look at something."""
+        return at
+
+    with pytest.raises(ConfigError, match=words):
+        tool(**how)(look)
+
+
+@pytest.mark.parametrize(
     "args",
     [
         {"json": "a"},

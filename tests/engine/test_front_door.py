@@ -99,6 +99,7 @@ ADDS: dict[str, Callable[[AgentBuilder], object]] = {
         ({"options": {"max_steps": 3}}, "options must be HarnessOptions"),
         ({"agents": Agent("a", "b", "c")}, "agents must be"),
         ({"model": "gpt-4"}, "'gpt-4' is no model"),
+        ({"agents": [Agent("a", "b", "c", model="small")], "models": lambda name: name}, "'small' is no model"),
         ({"extensions": [7]}, "7 is no extension"),
         ({"extensions": [later]}, "later is no extension: it must be a plain function"),
         ({"extensions": later}, "extensions must be a list"),
