@@ -21,7 +21,7 @@ from harness_core.events import (
     StopRequested,
     ToolCallEnd,
 )
-from harness_core.hitl import Approve, Expired, HITLTask, Reject, Rerun
+from harness_core.hitl import Approve, Expired, HITLTask, Reject, Rerun, edited
 from harness_core.masking import mask
 from harness_core.types import Args, effect
 
@@ -219,7 +219,7 @@ def _edit(one: _Asked) -> Args | None:
     decision = one.submitted.decision if one.submitted else None
     if not isinstance(decision, Approve) or decision.modified_args is None:
         return None
-    return {**({} if decision.replace_args else one.task.args), **decision.modified_args}
+    return edited(one.task.args, decision)
 
 
 def _state(one: _Asked, still_waiting: int) -> State:

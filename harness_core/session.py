@@ -34,7 +34,7 @@ from harness_core.frozen import shallow
 from harness_core.inbox import Inbox
 from harness_core.open_batch import OpenBatch
 from harness_core.tally import added as added
-from harness_core.tally import notes_of, with_batch, with_ruling, worked
+from harness_core.tally import notes_of, unpriced, with_batch, with_ruling, worked
 from harness_core.trace import Asked as Asked
 from harness_core.trace import CallState as CallState
 from harness_core.trace import Trace as Trace
@@ -232,12 +232,12 @@ class Folder:
         if not event.calls and event.text.strip():
             self._messages.append(Message("assistant", event.text))
 
-    def _spent(self, usage: Usage, unpriced: Usage | None = None) -> None:
-        if unpriced is None:
-            unpriced = usage if usage.cost is None else Usage()
-        self._usage, self._unpriced = added(self._usage, usage), added(self._unpriced, unpriced)
+    def _spent(self, usage: Usage, untold: Usage | None = None) -> None:
+        """Count a usage. untold: the part of it whose cost nobody told, where that is not plain to see."""
+        untold = unpriced(usage) if untold is None else untold
+        self._usage, self._unpriced = added(self._usage, usage), added(self._unpriced, untold)
         if run := self._run:
-            self._change(usage=added(run.usage, usage), unpriced=added(run.unpriced, unpriced))
+            self._change(usage=added(run.usage, usage), unpriced=added(run.unpriced, untold))
 
     def _run_ended(self, event: RunEnd) -> None:
         run = self._run

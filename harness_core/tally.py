@@ -121,6 +121,11 @@ def _done(call: ToolCall, end: ToolCallEnd, step: int) -> Done:
     return Done(call.name, effect_digest(call), digest(end.content)[:16], end.outcome, step)
 
 
+def unpriced(usage: Usage) -> Usage:
+    """The part of a request's usage whose cost nobody told: all of it, or nothing."""
+    return usage if usage.cost is None else NO_USAGE
+
+
 def added(a: Usage, b: Usage) -> Usage:
     """The sum of two usages. A cost that nobody told is not taken for 0."""
     if b == NO_USAGE:

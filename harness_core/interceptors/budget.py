@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Final
 from harness_core.events import Run
 from harness_core.interceptors.fields import HARNESS, KNOWN_ONLY, Count, Dollars, Share
 from harness_core.session import Trace
-from harness_core.tally import added
+from harness_core.tally import added, unpriced
 from harness_core.types import Usage
 from harness_core.verdicts import Inject, RuleClass, Stop
 
@@ -66,21 +66,21 @@ class Budget:
 
     def _accounts(self, trace: Trace, run: Run) -> Iterator[_Account]:
         last = run.last.usage if run.last else Usage()
-        latest = self._cost(last, last if last.cost is None else Usage())
-        for whose, tokens, cost, used, unpriced in (
+        latest = self._cost(last, unpriced(last))
+        for whose, tokens, cost, used, untold in (
             ("this run", self.run_tokens, self.run_cost, run.usage, run.unpriced),
             ("this thread", self.thread_tokens, self.thread_cost, *_of_thread(trace, run)),
         ):
             if tokens is not None:
                 yield _Account(whose, tokens, f"{tokens:,} tokens", _sum(used), _sum(used) - _sum(last))
             if cost is not None:
-                spent = self._cost(used, unpriced)
+                spent = self._cost(used, untold)
                 yield _Account(whose, cost, _dollars(cost), spent, spent - latest)
 
-    def _cost(self, used: Usage, unpriced: Usage) -> float:
+    def _cost(self, used: Usage, untold: Usage) -> float:
         """What was told, and by price what was not."""
-        read = unpriced.input_tokens * (self.input_price or 0.0)
-        written = unpriced.output_tokens * (self.output_price or 0.0)
+        read = untold.input_tokens * (self.input_price or 0.0)
+        written = untold.output_tokens * (self.output_price or 0.0)
         return (used.cost or 0.0) + (read + written) / 1_000_000
 
     def _untold(self, last: Usage) -> str:
