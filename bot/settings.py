@@ -32,7 +32,7 @@ from harness_core.policy_file import PolicyFile
 from harness_core.ports import Clock, SessionStore
 from harness_core.session import Trace
 from harness_core.steps import Policy
-from harness_core.types import Args, digest
+from harness_core.types import Args
 
 log = logging.getLogger(__name__)
 
@@ -192,8 +192,7 @@ def adjusted(policy: Policy, session_id: str, now: InForce, file: PolicyFile, mo
     strategies = {**policy.gate.strategies, **dict.fromkeys(tools, marked_sensitive)}
     told = {**policy.gate.whys, **whys(now, file, thread.channel, moment)}
     gate = replace(policy.gate, strategies=strategies, rules=(*policy.gate.rules, *rules), whys=told)
-    named = digest(repr((policy.digest, sorted(tools), bool(off), sorted(map(str, rules)))))
-    return replace(policy, gate=gate, can_ask=policy.can_ask and not off, digest=named)
+    return replace(policy, gate=gate, can_ask=policy.can_ask and not off)
 
 
 def marked_sensitive(trace: Trace, args: Args) -> str:

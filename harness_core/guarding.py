@@ -10,7 +10,6 @@ from harness_core.guards import Limits, StopLoop
 from harness_core.hooks import in_order
 from harness_core.interceptors.stop_loop import StopLoopInterceptor
 from harness_core.steps import Policy
-from harness_core.types import digest
 
 
 def guarded(policy: Policy, guards: Sequence[Any]) -> Policy:
@@ -25,5 +24,4 @@ def guarded(policy: Policy, guards: Sequence[Any]) -> Policy:
         gate=replace(policy.gate, hooks=in_order(hooks)),
         max_steps=limits.steps or policy.max_steps,
         max_seconds=limits.seconds or policy.max_seconds,
-        digest=digest(repr((policy.digest, guards))),
     )

@@ -20,6 +20,7 @@ from harness_core.interceptors.stop_loop import StopLoopInterceptor
 from harness_core.interceptors.watchdog import Watchdog
 from harness_core.permissions.judge import Gate
 from harness_core.policy_file import parse_policy
+from harness_core.policy_record import recorded
 from harness_core.steps import Policy
 from harness_core.store.memory import MemoryStore
 from harness_core.testing import FakeClock
@@ -131,7 +132,7 @@ def test_the_loop_detector_is_the_one_of_the_guards() -> None:
 def test_a_policy_has_another_digest_under_other_guards() -> None:
     tuned = guards_from({"watchdog": {"nudge_after": 3}})
 
-    assert guarded(Policy(), tuned).digest != guarded(Policy(), guards_from({})).digest
+    assert recorded(guarded(Policy(), tuned))[0].digest != recorded(guarded(Policy(), guards_from({})))[0].digest
 
 
 def test_a_guards_table_that_cannot_be_used_is_an_error_at_the_start(tmp_path: Path) -> None:
