@@ -36,9 +36,9 @@ def note(text: str, replaced: Sequence[Message], budget: int, count: Count) -> M
     return Message("user", without_empty((HEAD, text, listed)), summary=True)
 
 
-def told(summary: Message) -> str:
-    """The text of a summary alone, without the list of calls."""
-    return summary.content.removeprefix(HEAD).partition(DONE)[0].strip()
+def told(messages: Sequence[Message]) -> str:
+    """What the summaries among these messages say, without their lists of calls."""
+    return without_empty(m.content.removeprefix(HEAD).partition(DONE)[0].strip() for m in messages if m.summary)
 
 
 def done(messages: Sequence[Message]) -> tuple[str, ...]:

@@ -262,9 +262,8 @@ def _titled(title: str, text: str, budget: int, count: Count) -> str | None:
 
 def _parts(messages: Sequence[Message]) -> tuple[str, list[list[Message]]]:
     """The text of the older summaries, and the rest in groups that are never split."""
-    before = without_empty(told(message) for message in messages if message.summary)
     parts = [[messages[at] for at in group] for group in groups(messages)]
-    return before, [part for part in parts if not part[0].summary]
+    return told(messages), [part for part in parts if not part[0].summary]
 
 
 def _text(segment: Segment, before: str, parts: Sequence[Sequence[Message]]) -> str:

@@ -11,7 +11,7 @@ from harness_core.compression.limits import Limits, reserve
 from harness_core.compression.notes import told
 from harness_core.compression.plan import Plan, compressed, fits, plan, replaced, shown
 from harness_core.compression.room import FORCED, Context
-from harness_core.compression.shape import Count, Sizes, sized, without_empty
+from harness_core.compression.shape import Count, Sizes, sized
 from harness_core.compression.strategies import CompressionStrategy, Segment, Summarising, check, summarise
 from harness_core.session import Trace
 from harness_core.types import Message
@@ -114,14 +114,9 @@ class ContextCompressionInterceptor:
 
     def compressed(self, context: Context, plan: Plan, text: str | None) -> Context:
         """The context after compression. text: the summary; without one, what older summaries said stays."""
-        messages, goal = compressed(context, plan, _older(replaced(context, plan)) if text is None else text)
+        messages, goal = compressed(context, plan, told(replaced(context, plan)) if text is None else text)
         return replace(context, messages=messages, goal=goal)
 
     def fits(self, context: Context, plan: Plan) -> bool:
         """Whether a compressed context is within its limits."""
         return fits(context, self.limits, plan)
-
-
-def _older(messages: tuple[Message, ...]) -> str:
-    from_before = (told(message) for message in messages if message.summary)
-    return without_empty(from_before)

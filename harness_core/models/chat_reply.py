@@ -104,7 +104,7 @@ def usage_of(raw: _Json, price: Price | None = None) -> Usage:
     details = raw.get("prompt_tokens_details")
     cached = details.get("cached_tokens") if isinstance(details, Mapping) else raw.get("prompt_cache_hit_tokens")
     usage = Usage(_count(raw.get("prompt_tokens")), _count(raw.get("completion_tokens")), _count(cached))
-    cost = _cost(raw.get("cost"))
+    cost = _number(raw.get("cost"))
     if cost is None and price and (usage.input_tokens or usage.output_tokens):
         cost = price.of(usage)
     return Usage(usage.input_tokens, usage.output_tokens, usage.cached_tokens, cost)
@@ -138,10 +138,6 @@ def _text(content: object) -> str:
 def _count(value: object) -> int:
     number = _number(value)
     return 0 if number is None else int(number)
-
-
-def _cost(value: object) -> float | None:
-    return _number(value)
 
 
 def _number(value: object) -> float | None:

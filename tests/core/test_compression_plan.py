@@ -437,7 +437,7 @@ def test_a_summary_says_what_it_is_and_lists_the_calls_that_were_made() -> None:
     assert said.role == "user"
     assert said.content.startswith(HEAD)
     assert "so far so good" in said.content
-    assert told(said) == "so far so good"
+    assert told([said]) == "so far so good"
     listed = [m.calls[0].call_uuid for m in given.messages if m.calls and m not in now.messages]
     assert [line.split('"')[3] for line in done([said])] == listed
 
