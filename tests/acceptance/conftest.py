@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.acceptance.remote import Elsewhere
-
 
 @pytest.fixture(autouse=True)
-def no_hurry(request: pytest.FixtureRequest) -> None:
-    """Slack waits for the bot as long as this machine needs; one elsewhere has a mind of its own."""
-    if Elsewhere.from_env() is None:
-        request.getfixturevalue("unhurried")
+def no_hurry(unhurried: None) -> None:
+    """See there."""
