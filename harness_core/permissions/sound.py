@@ -12,11 +12,17 @@ from harness_core.permissions.paths import has_wildcard, protected, unescaped, u
 from harness_core.permissions.patterns import exact_parts, exact_text, words_of
 from harness_core.permissions.rule import PermissionRule
 from harness_core.permissions.shell import read
+from harness_core.permissions.spelling import base_name
 from harness_core.permissions.subjects import KINDS, Kind, Twice, unambiguous
 from harness_core.permissions.text import disguised, invisible
 from harness_core.types import canonical
 
 _TOOL: Final = re.compile(r"[A-Za-z0-9_*-]{1,64}")
+_NO_PROGRAM: Final = re.compile(r"""[\s$^(){}\[\]:;|&<>'"!]""")
+_SIGNS: Final = (":", "[", "[[", "!", "{", "(", "((")  # words of the shell's own that stand where programs do
+_QUOTED: Final = re.compile(r"""(['"]).*\1""", re.S)
+_CHOICE: Final = re.compile(r"\{[^{}]*,[^{}]*\}")
+_VARIABLE: Final = re.compile(r"\$\{?[A-Z_]")
 _WILD: Final = "\0*"  # how `words_of` writes a wildcard
 
 
@@ -49,9 +55,9 @@ def _pattern(rule: PermissionRule, kind: Kind) -> str:
     if kind != "other" and (fault := invisible(pattern)):
         return fault.replace("the text", "the pattern")
     if kind == "bash":
-        return _allowed_command(pattern) if allow else _command(pattern)
+        return _allowed_command(pattern) if allow else _command(pattern) or _program(pattern)
     if kind == "path":
-        return _allowed_path(pattern) if allow else ""
+        return _path(pattern) or (_allowed_path(pattern) if allow else "")
     if kind == "url":
         return _allowed_url(pattern) if allow else _url(pattern)
     return _json(pattern, allow=allow)
@@ -94,6 +100,15 @@ def _command(pattern: str) -> str:
     return ""
 
 
+def _program(pattern: str) -> str:
+    """What is wrong with the program of a pattern that denies or asks."""
+    first, *_ = words_of(pattern).words or (_WILD,)
+    name = base_name(first.replace(_WILD, "*"))
+    if "=" in first:
+        return "a variable is set in front: leave it out, what is denied is so behind any"
+    return f"`{name}` is no name of a program" if _NO_PROGRAM.search(name) and name not in _SIGNS else ""
+
+
 def _unclosed(pattern: str) -> bool:
     quote = ""
     for char in re.sub(r"\\[*\\]", "", pattern):
@@ -105,6 +120,18 @@ def _unclosed(pattern: str) -> bool:
 
 
 # -- paths -------------------------------------------------------------------------------------------------------------
+
+
+def _path(pattern: str) -> str:
+    if _QUOTED.fullmatch(pattern):
+        return "the quotes are taken for a part of the path: leave them out"
+    if _CHOICE.search(pattern):
+        return "braces mean themselves here: make a rule for each of the paths"
+    if _VARIABLE.match(pattern):
+        return "no variable is known here: write the path, with ~/ for the home folder"
+    if pattern.startswith("~") and not pattern.startswith("~/") and pattern != "~":
+        return "the pattern begins with ~ and a user's name"
+    return ""
 
 
 def _allowed_path(pattern: str) -> str:
