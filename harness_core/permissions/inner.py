@@ -19,7 +19,7 @@ from harness_core.permissions.shells import Shells
 from harness_core.permissions.spelling import Glob, base_name, escapes
 from harness_core.permissions.text import listed
 from harness_core.permissions.verbs import Argv, without_options
-from harness_core.permissions.wrappers import SHELLS, opens_shell, starts
+from harness_core.permissions.wrappers import SHELLS, opens_shell, starts, unadorned
 
 _RUNS_NEXT: Final = re.compile(
     r"--(?:[a-z]+-)*(?:command|exec|prog|program|action|pager|pre|cmd|pack|wrapper|editor|shell|run|filter|rsh|extcmd"
@@ -144,7 +144,9 @@ class Inner(Shells):
         """The commands that a program starts with words of its own."""
         if name == "command" and len(argv) > 1 and argv[1] and re.fullmatch(r"-p?[vV]+", argv[1]):
             return []  # it only says what the name means
-        inner = [argv[start:] for start in starts(argv, MOST_INNER + 1)]
+        places = starts(argv, MOST_INNER + 1)
+        self.commands.extend(unadorned(argv, places))
+        inner = [argv[start:] for start in places]
         for first in (one[0] for one in inner):
             if first and " " in first:
                 self._add(first)

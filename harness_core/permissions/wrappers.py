@@ -10,7 +10,7 @@ from typing import Final
 
 from harness_core.permissions.spelling import base_name
 from harness_core.permissions.text import listed
-from harness_core.permissions.verbs import verbs
+from harness_core.permissions.verbs import Argv, verbs
 
 SHELLS: Final = listed("sh bash dash zsh ksh mksh ash fish csh tcsh rbash busybox-sh")
 # By their names without a version; each runs a program that it reads from its input.
@@ -137,6 +137,12 @@ def starts(argv: Sequence[str | None], most: int | None = None) -> list[int]:
     for how, places in alike.items():
         found += islice(_behind(name, argv, places, *how), most)
     return sorted({*found})[:most]
+
+
+def unadorned(argv: Sequence[str | None], places: Iterable[int]) -> Iterator[Argv]:
+    """A wrapper without its options and assignments, with the commands that begin at these places."""
+    if how := _BEFORE.get(base_name(argv[0])):
+        yield from ((argv[0], *argv[max(1, at - how[0]) :]) for at in places)
 
 
 def opens_shell(argv: Sequence[str | None]) -> bool:
