@@ -6,7 +6,8 @@ import logging
 from collections.abc import Iterable
 from pathlib import Path
 
-from harness_core.errors import ConfigError
+from bot.ids import is_slack_id
+from harness_core.errors import ConfigError, shown
 from harness_core.guards import guards_from
 from harness_core.policy_file import NAME, PolicyFile, parse_policy
 
@@ -85,5 +86,11 @@ class PolicyKeeper:
             raise ConfigError(
                 f"{self.path} needs correcting:\n- there is no tool {', '.join(strangers)}; there are: "
                 + ", ".join(sorted(self._tools))
+            )
+        named = {one.channel for one in policy.rules if one.channel}
+        if wrong := sorted(one for one in named if not (is_slack_id(one) and one.isupper())):
+            raise ConfigError(
+                f"{self.path} needs correcting:\n- `channel` must be the id of a channel, as in C024BE91L, not "
+                + ", ".join(map(shown, wrong))
             )
         guards_from(policy.guards, self._tools, str(self.path))

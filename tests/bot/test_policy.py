@@ -73,6 +73,14 @@ def test_a_rule_for_a_tool_that_is_not_there_is_an_error(tmp_path: Path) -> None
         keeper.know(["bash"])
 
 
+@pytest.mark.parametrize("channel", ["#ops", "general", "c024be91l", "C024BE91L "])
+def test_a_rule_for_what_is_no_id_of_a_channel_is_an_error(tmp_path: Path, channel: str) -> None:
+    path = written(tmp_path / "p.toml", DENY.replace("why", f'channel = "{channel}"\nwhy'))
+
+    with pytest.raises(ConfigError, match="C024BE91L"):
+        PolicyKeeper(path)
+
+
 def test_a_changed_file_counts_once_it_is_the_same_at_two_looks(tmp_path: Path) -> None:
     path = written(tmp_path / "p.toml", DENY)
     keeper = PolicyKeeper(path)
