@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -18,7 +19,7 @@ Stamp = tuple[int, int, int]  # by which a changed file is known: when, how larg
 
 def default_path() -> Path | None:
     """The file that counts where no setting names one: in the current folder, as it is when one works on a policy."""
-    return Path(NAME) if Path(NAME).is_file() else None
+    return Path(NAME) if os.path.lexists(NAME) else None
 
 
 class PolicyKeeper:

@@ -55,6 +55,16 @@ def test_the_file_of_the_current_folder_counts_where_no_setting_names_one(
     assert keeper.path == tmp_path / "harness.toml"
 
 
+def test_a_file_that_leads_nowhere_is_an_error_and_not_taken_for_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "harness.toml").symlink_to("not-mounted/harness.toml")
+
+    with pytest.raises(ConfigError, match="cannot be read"):
+        PolicyKeeper(default_path())
+
+
 def test_a_file_that_is_named_must_be_there_and_readable(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"no\.toml cannot be read: No such file"):
         PolicyKeeper(tmp_path / "no.toml")
