@@ -79,6 +79,8 @@ def hook(
     the start. escape_after: refused messages after which it is overruled, where it refuses with an escape_key. Its
     rulings are recorded under the function's name. Raises ConfigError for what can never work.
     """
+    if callable(point):
+        raise ConfigError('A hook must say at which point it is asked: @hook("before_tool"), say.')
     if point not in ACCEPTS:
         raise ConfigError(f"There is no hook point {point!r}; there are {', '.join(ACCEPTS)}.")
     if rule_class not in RULE_CLASSES:

@@ -118,7 +118,7 @@ def test_every_point_is_handed_what_the_description_of_the_points_says() -> None
         ),
         ("@hook('before_tool')\nasync def x(trace, call): ...", "The hook x must be a plain function (def)"),
         ("@hook('before_tool')\nclass X: ...", "The hook X is no function"),
-        ("@hook\ndef x(trace, call): ...", "no hook point"),
+        ("@hook\ndef x(trace, call): ...", "must say at which point it is asked: @hook"),
         ("@hook('before_tool')\ndef caps(trace, call): ...", "caps is the name of a guard"),
         (
             "class A:\n    def before_tool(self, trace, call): ...\na, b = A(), A()",
