@@ -28,6 +28,7 @@ from bot.story import Story, Withdrawn, told
 from bot.view import Card, Waiting
 from harness_core.errors import HarnessError, NewerFormat, StoreError
 from harness_core.events import Event
+from harness_core.journal_ids import is_session
 from harness_core.ports import Clock, SessionStore, ToolSpec
 
 log = logging.getLogger(__name__)
@@ -99,7 +100,7 @@ class Presenter:
             await asyncio.wait(list(self._tasks.values()))
 
     def _changed(self, session_id: str, events: tuple[Event, ...]) -> None:
-        if not session_id.startswith(("show:", "config:")):
+        if is_session(session_id):
             self.wake(session_id)
 
     async def _work(self, session_id: str) -> None:

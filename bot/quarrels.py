@@ -13,6 +13,7 @@ from harness_core.conflicts import Fight, dead_ends, fights, moves_of
 from harness_core.errors import StoreError
 from harness_core.events import Event, HookRuled, ToolCallEnd
 from harness_core.guarding import guarded
+from harness_core.journal_ids import root_of
 from harness_core.policy_file import PolicyFile
 from harness_core.ports import SessionStore
 from harness_core.steps import Policy
@@ -51,7 +52,7 @@ class Quarrels:
     def take(self, journal: str, events: tuple[Event, ...]) -> None:
         """Look at a session again when a rule has refused something there. The facts remember what this does not."""
         refused = [event.seq or 0 for event in events if _refuses(event)]
-        if refused and thread_of(journal.partition("/")[0]):  # or that of a sub-agent
+        if refused and thread_of(root_of(journal)):  # or that of a sub-agent
             self._soon(self._look(journal, refused[0]))
 
     async def idle(self) -> None:

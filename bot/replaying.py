@@ -26,11 +26,12 @@ from bot.reports import backtest_json, backtested, replayed, ruling_json
 from bot.sessions import find_session
 from bot.settings import InForce, adjusted, changed
 from bot.timeline import moment, timeline
-from harness_core.delegate import depth_of, hired
+from harness_core.delegate import hired
 from harness_core.errors import ConfigError, StoreError
 from harness_core.events import Event
 from harness_core.guarding import guarded
 from harness_core.hooks import in_order
+from harness_core.journal_ids import depth_of, outer_of, root_of
 from harness_core.options import DEFAULT_TOOLS, HarnessOptions
 from harness_core.own_hooks import load_hooks
 from harness_core.parts import agents_among
@@ -154,20 +155,15 @@ def backtest(settings: Settings, given: argparse.Namespace) -> int:
     return 0
 
 
-def _root(session_id: str) -> str:
-    """The session in whose thread a sub-agent's session is shown; of others, itself."""
-    return session_id.partition("/")[0]
-
-
 def _facts(journals: JournalReader, session_id: str) -> tuple[Event, ...]:
     """What is recorded of a session; of a sub-agent's, with the rules of those that it worked in."""
-    outer = session_id.rpartition("/")[0]
+    outer, _ = outer_of(session_id)
     facts = journals.read(session_id)
     return with_rules_of(_facts(journals, outer), facts) if outer else facts
 
 
 def _channel(session_id: str) -> str:
-    thread = thread_of(_root(session_id))
+    thread = thread_of(root_of(session_id))
     return thread.channel if thread else ""
 
 
@@ -206,7 +202,7 @@ class Policies:
         """The policy of one session; of a sub-agent's, with its agent's own rules and limits as they are now, if there
         still is that agent.
         """
-        outer, _, call_uuid = session_id.rpartition("/")
+        outer, call_uuid = outer_of(session_id)
         if not outer:
             return self._of_thread(session_id)
         policy, name = self.of(outer, journals), hired(journals.read(outer), call_uuid)
@@ -216,9 +212,9 @@ class Policies:
 
     def _of_thread(self, session_id: str) -> Policy:
         """Where its folder is counts; whether it is there does not."""
-        workspace = os.path.realpath(self._workspace or self._own(_root(session_id)))
+        workspace = os.path.realpath(self._workspace or self._own(root_of(session_id)))
         policy = replace(self.base, gate=replace(self.base.gate, workspace=workspace))
-        return adjusted(guarded(policy, self.guards), _root(session_id), self.in_force, self.file, self.now)
+        return adjusted(guarded(policy, self.guards), root_of(session_id), self.in_force, self.file, self.now)
 
 
 def in_force(journals: JournalReader) -> InForce:

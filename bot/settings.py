@@ -27,6 +27,7 @@ from bot.ids import thread_of
 from bot.policy import PolicyKeeper
 from harness_core.events import Event
 from harness_core.guarding import guarded
+from harness_core.journal_ids import root_of
 from harness_core.permissions.rule import PermissionRule
 from harness_core.policy_file import PolicyFile
 from harness_core.ports import Clock, SessionStore
@@ -182,7 +183,7 @@ def whys(now: InForce, file: PolicyFile, channel: str, moment: float) -> Mapping
 
 def adjusted(policy: Policy, session_id: str, now: InForce, file: PolicyFile, moment: float) -> Policy:
     """The policy of a session under these settings and this file. A sub-agent's goes by the rules of its thread."""
-    thread = thread_of(session_id.partition("/")[0])
+    thread = thread_of(root_of(session_id))
     if thread is None:
         return policy
     tools, off = now.sensitive_in(thread.channel), now.off_in(thread.channel, moment)

@@ -9,10 +9,11 @@ from typing import Final
 
 from harness_core import results
 from harness_core.compression.shape import Sizes
-from harness_core.delegate import at_work, depth_of, outset_in
+from harness_core.delegate import at_work, outset_in
 from harness_core.errors import LeaseLost
 from harness_core.events import Prompted
 from harness_core.journal import Journal
+from harness_core.journal_ids import depth_of
 from harness_core.live import Aside, Stage
 from harness_core.parts import Surroundings
 from harness_core.perform import Performer

@@ -29,6 +29,7 @@ from dataclasses import replace
 from harness_core import results
 from harness_core.events import NO_USAGE, Event, HITLDecided, HookRuled, Run, StopRequested, ToolCallEnd, ToolCallStart
 from harness_core.hooks import run_point
+from harness_core.journal_ids import journal_of
 from harness_core.session import Asked, CallState, Trace, added
 from harness_core.steps import (
     Child,
@@ -49,21 +50,6 @@ from harness_core.steps import (
 from harness_core.types import ToolCall
 
 GONE = "its journal is gone"
-
-
-def journal_of(session_id: str, call_uuid: str) -> str:
-    """The id of the journal of the sub-agent that works on this call."""
-    return f"{session_id}/{call_uuid}"
-
-
-def root_of(session_id: str) -> str:
-    """The session that this journal belongs to: itself, or the one that a sub-agent works in."""
-    return session_id.partition("/")[0]
-
-
-def depth_of(session_id: str) -> int:
-    """How many sub-agents deep this journal lies; 0 for a session's own."""
-    return session_id.count("/")
 
 
 def hired(facts: Iterable[Event], call_uuid: str) -> object:

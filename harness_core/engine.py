@@ -10,7 +10,7 @@ from typing import Any, Self
 from harness_core.agents import TASK, Agent
 from harness_core.background import Background
 from harness_core.clock import SystemClock
-from harness_core.delegate import depth_of, hired
+from harness_core.delegate import hired
 from harness_core.errors import ConfigError, InvalidArguments, UnknownTask
 from harness_core.events import Event, PromptAmended, Prompted, RuleChanged, RunEnd, StopRequested
 from harness_core.extensions import Extension, built
@@ -20,6 +20,7 @@ from harness_core.handle import AgentSession
 from harness_core.interceptors.compression import ContextCompressionInterceptor
 from harness_core.interceptors.hitl import HITLInterceptor
 from harness_core.interceptors.stop_loop import StopLoopInterceptor
+from harness_core.journal_ids import depth_of, is_session, outer_of
 from harness_core.live import Watcher
 from harness_core.observers import Observer, subscribed, tell_approved
 from harness_core.options import DEFAULT_TOOLS, HarnessOptions, changed
@@ -274,7 +275,7 @@ class HarnessEngine:
         """The policy in force for a session now; or for a sub-agent, by its journal, though it has ended. Raises
         UnknownTask if there never was one, or its agent is no more.
         """
-        outer, _, call_uuid = session_id.rpartition("/")
+        outer, call_uuid = outer_of(session_id)
         if not outer:
             return await self._policies.of(session_id)
         policy, trace = await self.policy(outer), await self.trace(outer)
@@ -385,6 +386,6 @@ def _session(session: AgentSession | str) -> str:
     """The id of a session that can be spoken to. Raises ConfigError for what is none: a prompt would wait for ever."""
     named = getattr(session, "id", session)
     # What stands behind a / is the journal of a sub-agent, which is nobody's to prompt.
-    if not isinstance(named, str) or not named or named.startswith(("config:", "show:")) or {*named} & {"\0", "/"}:
+    if not isinstance(named, str) or not named or not is_session(named) or {*named} & {"\0", "/"}:
         raise ConfigError(f"{named!r} cannot be the id of a session.")
     return named

@@ -10,10 +10,10 @@ from typing import Final
 
 from harness_core.background import Background
 from harness_core.crew import Crew, Worker
-from harness_core.delegate import depth_of, root_of
 from harness_core.errors import HarnessError, LeaseLost
 from harness_core.events import Event, StopRequested
 from harness_core.journal import Journal, Shelf
+from harness_core.journal_ids import depth_of, is_session, root_of
 from harness_core.live import Live
 from harness_core.parts import Surroundings
 from harness_core.perform import Performer
@@ -212,7 +212,7 @@ class Serving:
     async def wake_everybody(self) -> None:
         """Look at every session: what is in force has changed."""
         for session_id in await self._store.sessions():
-            if not session_id.startswith(("config:", "show:")) and not depth_of(session_id):
+            if is_session(session_id) and not depth_of(session_id):
                 self.wake(session_id)
 
     def _set_alarm(self, session_id: str, until: float | None) -> None:

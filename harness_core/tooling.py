@@ -13,9 +13,9 @@ from harness_core import results
 from harness_core.background import LEAVE, Interrupted, ends_us, interruptibly
 from harness_core.calls import valid_text
 from harness_core.codec import Codec
-from harness_core.delegate import root_of
 from harness_core.errors import ToolFailed, in_words
 from harness_core.events import Inspected, ToolCallEnd
+from harness_core.journal_ids import root_of
 from harness_core.masking import mask
 from harness_core.parts import Surroundings
 from harness_core.ports import Lease, ToolContext

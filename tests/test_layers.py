@@ -113,7 +113,8 @@ FLOORS: Final = (
     Floor("core: what is stored in facts", "harness_core.hitl harness_core.permissions.rule", pure=True),
     Floor(
         "core: values",
-        "harness_core.calls harness_core.frozen harness_core.glyphs harness_core.masking harness_core.secret_labels "
+        "harness_core.calls harness_core.frozen harness_core.glyphs harness_core.journal_ids harness_core.masking "
+        "harness_core.secret_labels "
         "harness_core.secret_shapes harness_core.types "
         "harness_core.verdicts harness_core.given "
         "harness_core.errors",
@@ -149,7 +150,7 @@ PUBLIC: Final = words(
     "harness_core.permissions.grammar harness_core.permissions.offer harness_core.permissions.paths "
     "harness_core.permissions.rule harness_core.permissions.sound harness_core.policy_file harness_core.ports "
     "harness_core.session harness_core.steps harness_core.tools.sandbox harness_core.types harness_core.replay "
-    "harness_core.conflicts"
+    "harness_core.conflicts harness_core.journal_ids"
 )
 # Who puts the parts together, or plays with the whole; and what only those may know.
 PARTS: Final = words(

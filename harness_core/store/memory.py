@@ -9,10 +9,11 @@ from typing import TypeVar
 
 from harness_core.codec import Codec
 from harness_core.errors import LeaseLost, StoreError
+from harness_core.journal_ids import is_session
 from harness_core.ports import Clock
 from harness_core.store.base import BaseStore, Disk
 from harness_core.store.leases import Rest, alive
-from harness_core.store.rows import Row, StoredRow, is_session, opens_at
+from harness_core.store.rows import Row, StoredRow, opens_at
 
 T = TypeVar("T")
 

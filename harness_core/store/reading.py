@@ -14,9 +14,10 @@ from sqlite_utils import Database
 from harness_core.codec import Codec
 from harness_core.errors import StoreError
 from harness_core.events import Event
+from harness_core.journal_ids import is_session
 from harness_core.store.base import FACTS_ONLY
 from harness_core.store.migrations import refuse_newer
-from harness_core.store.rows import StoredRow, decode, is_session, storable
+from harness_core.store.rows import StoredRow, decode, storable
 from harness_core.store.sqlite_disk import LOCK_WAIT, READ, in_words
 
 _LISTED: Final = """

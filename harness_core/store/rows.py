@@ -11,9 +11,6 @@ from harness_core.codec import Codec
 from harness_core.errors import StoreError
 from harness_core.events import Event
 
-# Journals that are no sessions: settings, and what was shown. They never count as unfinished.
-NO_SESSIONS: Final = ("config:", "show:")
-
 # `open` begins with the last fact of this kind. A name, because a store knows no kind of fact.
 OPENS: Final = "ContextCompressed"
 
@@ -83,8 +80,3 @@ def repeats_a_key(rows: Iterable[Row]) -> bool:
 def opens_at(rows: Sequence[Row], first: int) -> int | None:
     """Where `open` shall begin after these facts, the first of which gets seq `first`; None if that stays."""
     return next((first + i for i in range(len(rows) - 1, -1, -1) if rows[i].kind == OPENS), None)
-
-
-def is_session(session_id: str) -> bool:
-    """Whether the journal is a session, as against settings or what was shown."""
-    return not session_id.startswith(NO_SESSIONS)

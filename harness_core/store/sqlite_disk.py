@@ -14,9 +14,10 @@ from typing import Any, Final, Literal, cast
 from sqlite_utils import Database
 
 from harness_core.errors import LeaseLost, StoreError
+from harness_core.journal_ids import NO_SESSIONS
 from harness_core.store.leases import EXPIRY, Rest, alive
 from harness_core.store.migrations import LISTED, migrate
-from harness_core.store.rows import NO_SESSIONS, Row, StoredRow, opens_at
+from harness_core.store.rows import Row, StoredRow, opens_at
 
 LOCK_WAIT: Final = 30.0  # seconds to wait for another process's transaction; ours take milliseconds
 FORGOTTEN: Final = 3600.0  # seconds without a heartbeat after which the row of a dead process is swept away

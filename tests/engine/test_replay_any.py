@@ -11,9 +11,10 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness_core.delegate import depth_of, hired
+from harness_core.delegate import hired
 from harness_core.engine import HarnessEngine
 from harness_core.events import Event
+from harness_core.journal_ids import depth_of
 from harness_core.replay import replay, with_rules_of
 from harness_core.steps import Policy
 from harness_core.testing import FakeClock
