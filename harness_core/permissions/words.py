@@ -188,6 +188,7 @@ def quoted(text: str, most: int = 60) -> str:
 
 
 def literal(text: str) -> str:
+    """The text as a pattern that matches nothing else."""
     return _SPECIAL.sub(r"[\1]", text) if _SPECIAL.search(text) else text
 
 

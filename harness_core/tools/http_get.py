@@ -59,6 +59,7 @@ async def session_to(url: URL, addresses: tuple[str, ...]) -> AsyncIterator[aioh
 
 
 async def get(session: aiohttp.ClientSession, url: URL) -> Page:
+    """What one address answers; a redirect is told and not followed."""
     async with session.get(url, allow_redirects=False) as response:
         location = response.headers.get("Location", "")
         if response.status in _REDIRECTS and location:
