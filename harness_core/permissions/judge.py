@@ -210,7 +210,7 @@ def _consult(strategy: Strategy, trace: Trace, args: Args) -> str | None:
     except BaseException as error:  # a strategy's fault must not become a permission, nor its exit end the engine
         return f"the check failed ({type(error).__name__})"
     if reason is None or isinstance(reason, str):
-        return None if reason is None else valid_text(reason)
+        return None if reason is None else valid_text(reason).strip() or "the check asks, and gives no reason"
     return f"the check answered {type(reason).__name__}, which is neither a reason nor None"
 
 

@@ -116,8 +116,11 @@ def test_a_strategy_cannot_change_the_arguments_nor_give_a_reason_that_cannot_be
     assert asked.reason == "?"
 
 
-def test_an_empty_reason_is_a_reason() -> None:
-    assert verdict(LOOK, look=lambda trace, args: "").effect == "ask"
+@pytest.mark.parametrize("blank", ["", " \n"])
+def test_a_strategy_that_gives_no_words_asks_and_people_are_told_so(blank: str) -> None:
+    asked = verdict(LOOK, look=lambda trace, args: blank)
+
+    assert (asked.effect, asked.reason) == ("ask", "the check asks, and gives no reason")
 
 
 @pytest.mark.parametrize("point", ["before_tool", "permission_request"])
