@@ -52,9 +52,12 @@ async def test_a_model_that_cannot_be_reached_is_named_as_the_cause_at_once() ->
 
 
 async def test_what_a_model_says_instead_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(demo, "PATIENCE", 1.0)
-    async with FakeOpenAI(text("I only talk.")) as server:
-        answered, said = await played(ModelSettings(MODEL, server.base_url, KEY))
+    for seconds in (1.0, 5.0, 25.0):  # as many as this machine needs for the bot to say anything
+        monkeypatch.setattr(demo, "PATIENCE", seconds)
+        async with FakeOpenAI(text("I only talk.")) as server:
+            answered, said = await played(ModelSettings(MODEL, server.base_url, KEY))
+        if not said.endswith("nothing"):
+            break
 
     assert not answered
     assert said.endswith("The bot said last:\nI only talk.")
