@@ -51,6 +51,7 @@ class Server:
         if world.settings.delay:
             await asyncio.sleep(world.settings.delay)
         if method in world.settings.gates:
+            world.log.note("held", method=method)
             await world.settings.gates[method].wait()
         fault = self._fault(method, arguments)
         if fault and not fault.after_effect:

@@ -127,7 +127,7 @@ class LocalWorkspace(Acting):
     def log(self) -> list[JSON]:
         """Everything that happened, in order.
 
-        Kinds: call, sent, ack, retry, gave_up, saw, view, response, connected, disconnected, disconnect."""
+        Kinds: call, held, sent, ack, retry, gave_up, saw, view, response, connected, disconnected, disconnect."""
         return list(self.world.log.entries)
 
     @property

@@ -59,6 +59,7 @@ async def test_a_form_that_slack_is_slow_to_open_keeps_nobody_else_waiting(tmp_p
         first, second = desk.cards(ts)
         gate = desk.slack.hold("views.open")
         opening = asyncio.ensure_future(desk.click(first, "edit"))
+        await desk.slack.wait_for(lambda s: [entry for entry in s.log if entry["kind"] == "held"])
 
         assert (await desk.click(first, "approve")).ok
         assert (await desk.click(second, "approve")).ok
