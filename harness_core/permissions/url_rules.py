@@ -113,7 +113,7 @@ def _loose_path(text: str, *, literal: bool = False) -> str:
             del segments[-1:]
         elif segment not in ("", "."):
             segments.append(segment)
-    end = "/" if path.endswith("/") and segments else ""
+    end = "/" if segments and not path.rpartition("/")[2].partition(";")[0] else ""
     return "/" + "/".join(segments) + end + (mark + query if query else "")
 
 
