@@ -205,8 +205,8 @@ class HarnessEngine:
         return await self._serving.trace(_id(session))
 
     def subscribe(self, observer: Observer) -> Unsubscribe:
-        """Tell an async function of every fact stored through this engine's store, in order, after it is stored; but
-        not of what the engine notes of its policies.
+        """Tell a function, async or not, of every fact stored through this engine's store, in order, after it is
+        stored; but not of what the engine notes of its policies.
 
         Its errors are logged; it is never in the way. Returns what ends the subscription.
         """

@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 CALLBACK: Final = 15.0  # seconds that a callback of an *always allow* may take
 
-Observer = Callable[[Event], Awaitable[None]]
+Observer = Callable[[Event], Awaitable[None] | None]
 
 
 def subscribed(observer: Observer, store: SessionStore, background: Background) -> Unsubscribe:
@@ -44,7 +44,9 @@ async def _observe(queue: asyncio.Queue[Event], observer: Observer) -> None:
     while True:
         event = await queue.get()
         try:
-            await observer(event)
+            done = observer(event)
+            if inspect.isawaitable(done):
+                await done
         except BaseException as error:
             if ends_us(error):
                 raise

@@ -566,6 +566,16 @@ async def test_an_observer_is_told_of_facts_in_order_and_its_faults_are_in_nobod
     assert "observer failed" in caplog.text
 
 
+async def test_a_plain_function_observes_too(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+    told = Milestones()
+    engine = bench.engine(ScriptedModel("done"))
+    engine.subscribe(lambda event: told.add())
+    await request(engine, "hi")
+    await told.reach(4)
+
+    assert "observer failed" not in caplog.text
+
+
 # -- leases ------------------------------------------------------------------------------------------------------------
 
 
