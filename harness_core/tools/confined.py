@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from harness_core.errors import ToolFailed
+from harness_core.permissions.paths import within
 from harness_core.tools.clip import short
 
 LARGEST_FILE: Final = 10_000_000  # bytes that are read, shown or edited; larger ones are for bash
@@ -51,7 +52,7 @@ def resolved(workspace: Path, path: str) -> tuple[str, str]:
 def inside(workspace: Path, path: str) -> Place:
     """Where a path leads. Raises ToolFailed if that is outside the workspace."""
     root, real = resolved(workspace, path)
-    if real != root and not real.startswith(root.rstrip("/") + "/"):
+    if not within(real, root):
         raise ToolFailed(f"{short(path)} is outside the workspace. Only files inside it can be used.")
     return Place(root, tuple(real[len(root) :].strip("/").split("/")) if real != root else (), path)
 

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from harness_core.permissions.paths import within
+
 # All that a command gets of the host's environment. A list of what is good: one of what is bad is never complete.
 KEPT: Final = (
     "HOME", "USER", "LOGNAME", "TMPDIR", "TZ", "LANG", "LANGUAGE",
@@ -45,9 +47,5 @@ def program_path(host: Mapping[str, str], workspace: Path | None = None) -> str:
     folders = [folder for folder in host.get("PATH", USUAL_PATH).split(os.pathsep) if os.path.isabs(folder)]
     if workspace is not None:
         root = os.path.realpath(workspace)
-        folders = [folder for folder in folders if not _within(root, os.path.realpath(folder))]
+        folders = [folder for folder in folders if not within(os.path.realpath(folder), root)]
     return os.pathsep.join(folders) or USUAL_PATH
-
-
-def _within(root: str, path: str) -> bool:
-    return path == root or path.startswith(root.rstrip("/") + "/")

@@ -39,8 +39,14 @@ PathArgument = Annotated[str, AfterValidator(_usable)]
 # -- the tools ---------------------------------------------------------------------------------------------------------
 
 
-async def _inspect_path(args: Args, context: ToolContext) -> Inspection:
-    return await in_thread(lambda: _seen(context.workspace, args.get("path", ".")))
+def path_of(args: Args) -> str:
+    """The path that a call names: the workspace itself if it names none."""
+    return str(args.get("path", "."))
+
+
+async def inspect_path(args: Args, context: ToolContext) -> Inspection:
+    """Where the path that a call names really leads."""
+    return await in_thread(lambda: _seen(context.workspace, path_of(args)))
 
 
 async def _inspect_write(args: Args, context: ToolContext) -> Inspection:
@@ -54,7 +60,7 @@ async def _inspect_edit(args: Args, context: ToolContext) -> Inspection:
     return await in_thread(lambda: _foreseen(context.workspace, args["path"], change))
 
 
-@tool(read_only=True, subject="path", inspect=_inspect_path)
+@tool(read_only=True, subject="path", inspect=inspect_path)
 async def read(
     path: PathArgument,
     context: ToolContext,
@@ -111,7 +117,7 @@ async def edit(path: PathArgument, old: str, new: str, context: ToolContext, all
     return f"Edited {short(path)}: replaced {times:,} {'occurrence' if times == 1 else 'occurrences'}."
 
 
-@tool(read_only=True, subject=lambda args: str(args.get("path", ".")), inspect=_inspect_path)
+@tool(read_only=True, subject=path_of, inspect=inspect_path)
 async def ls(context: ToolContext, path: PathArgument = ".") -> str:
     """List a folder of the workspace: folders end in /, symlinks in @, files come with their size in bytes.
 

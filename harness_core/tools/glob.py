@@ -6,22 +6,17 @@ from typing import Final
 
 from harness_core.ports import ToolContext
 from harness_core.tools.confined import inside
-from harness_core.tools.files import PathArgument
+from harness_core.tools.files import PathArgument, inspect_path, path_of
 from harness_core.tools.patterns import path_pattern
 from harness_core.tools.spec import tool
-from harness_core.tools.walk import Budget, Found, Kind, Spent, look, search, walk
-from harness_core.types import Args
+from harness_core.tools.walk import Budget, Found, Kind, Spent, search, walk
 
 GLOB_PATHS: Final = 1_000  # of one result
 
 _MARK: Final[dict[Kind, str]] = {"file": "", "folder": "/", "link": "@", "other": ""}  # as ls shows them
 
 
-def _subject(args: Args) -> str:
-    return str(args.get("path", "."))
-
-
-@tool(read_only=True, subject=_subject, inspect=look)
+@tool(read_only=True, subject=path_of, inspect=inspect_path)
 async def glob(pattern: str, context: ToolContext, path: PathArgument = ".") -> str:
     """Find files and folders of the workspace by name. Folders end in /, symlinks in @ and are not followed.
 

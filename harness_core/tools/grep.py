@@ -17,11 +17,10 @@ from harness_core.errors import ToolFailed
 from harness_core.ports import ToolContext
 from harness_core.tools.clip import short
 from harness_core.tools.confined import Place, contents, existing, inside
-from harness_core.tools.files import PathArgument
+from harness_core.tools.files import PathArgument, inspect_path, path_of
 from harness_core.tools.patterns import PathPattern, path_pattern
 from harness_core.tools.spec import tool
-from harness_core.tools.walk import Budget, Found, Spent, look, search, walk
-from harness_core.types import Args
+from harness_core.tools.walk import Budget, Found, Spent, search, walk
 
 REGEX_CHARS: Final = 1_000
 REGEX_MEMORY: Final = 4 << 20  # bytes, for the pattern and its automaton
@@ -35,11 +34,7 @@ CONTEXT_LINES: Final = 10
 _ALL: Final = "**"
 
 
-def _subject(args: Args) -> str:
-    return str(args.get("path", "."))
-
-
-@tool(read_only=True, subject=_subject, inspect=look)
+@tool(read_only=True, subject=path_of, inspect=inspect_path)
 async def grep(
     pattern: str,
     context_: ToolContext,

@@ -12,9 +12,8 @@ from typing import Final, Literal, TypeVar
 from harness_core.errors import ToolFailed
 from harness_core.ports import ToolContext
 from harness_core.tools.clip import short
-from harness_core.tools.confined import Place, folder, in_thread, inside, resolved
+from harness_core.tools.confined import Place, folder, in_thread
 from harness_core.tools.patterns import PathPattern, State
-from harness_core.types import Args, Inspection
 
 SEARCH_SECONDS: Final = 10.0  # of one search, or less if the deadline is nearer
 ENTRIES: Final = 200_000  # files and folders that one search looks at
@@ -75,19 +74,6 @@ async def search(context: ToolContext, work: Callable[[Budget], T]) -> T:
         await asyncio.wait([task])
         task.exception()  # seen: the cancellation is what our caller hears of
         raise
-
-
-async def look(args: Args, context: ToolContext) -> Inspection:
-    """Where the folder or file to search really is."""
-
-    def seen() -> Inspection:
-        path = str(args.get("path", "."))
-        try:
-            return Inspection(paths=(inside(context.workspace, path).relative,))
-        except ToolFailed as error:
-            return Inspection(paths=(resolved(context.workspace, path)[1],), outside=True, problem=str(error))
-
-    return await in_thread(seen)
 
 
 @dataclass(frozen=True, slots=True)
