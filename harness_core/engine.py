@@ -180,8 +180,11 @@ class HarnessEngine:
     async def amend(self, session: AgentSession | str, ref: str, text: str | None, *, key: str | None = None) -> bool:
         """An author edited (text) or withdrew (None) the prompt with this key. False if that (key) is stored already.
 
-        Moot once the model has the prompt: the history says what the model read, also while it still answers.
+        Moot once the model has the prompt: the history says what the model read, also while it still answers. Raises
+        ConfigError for no key.
         """
+        if not ref:  # which every prompt without a key has
+            raise ConfigError("Only a prompt that was given a key can be amended, by that key.")
         amended = PromptAmended(ref, text, at=self.clock.now())
         return bool(await self.store.append(_session(session), amended, key=key))
 

@@ -66,6 +66,17 @@ async def test_nothing_is_said_to_what_cannot_be_a_session(bench: Bench, named: 
     assert await bench.store.sessions() == ()
 
 
+async def test_prompts_without_a_key_are_not_amended_all_at_once(bench: Bench) -> None:
+    engine = bench.engine(model := ScriptedModel("one"))
+    await engine.prompt("s", "hi", wake=False)
+
+    with pytest.raises(ConfigError, match="given a key"):
+        await engine.amend("s", "", None)
+    await request(engine)
+
+    assert heard(model.requests[0]) == ["hi"]
+
+
 async def test_two_prompts_at_once_are_both_answered_in_one_valid_history(bench: Bench) -> None:
     model = ScriptedModel("one", "two", "three")
     engine = bench.engine(model)
