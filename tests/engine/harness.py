@@ -37,10 +37,12 @@ class Bench:
         self.engines.clear()
 
 
-async def request(engine: HarnessEngine, prompt: str = "", session_id: str = "s", by: str = "U1") -> list[Event]:
+async def request(
+    engine: HarnessEngine, prompt: str = "", session_id: str = "s", by: str = "U1", key: str | None = None
+) -> list[Event]:
     """The events of one request."""
     session = await engine.session(session_id)
-    return [event async for event in engine.stream(session, prompt, by=by)]
+    return [event async for event in engine.stream(session, prompt, by=by, key=key)]
 
 
 def names(events: Sequence[Event]) -> list[str]:

@@ -480,10 +480,10 @@ async def test_a_stream_that_joins_a_run_of_another_engine_follows_it_to_its_end
     joiner = bench.engine(ScriptedModel("x", then="x"), store=bench.store.reopen())  # type: ignore[attr-defined]
     work = asyncio.create_task(request(worker, "hi"))
     await tool.started.reach()
-    joined = asyncio.create_task(request(joiner, "me too", by="U2"))
+    joined = asyncio.create_task(request(joiner, "me too", by="U2", key="joined"))
     await prompted(bench.store, "me too")
     if ending == "limited":
-        await worker.amend("s", "", None)  # otherwise the prompt would begin a run of its own
+        await worker.amend("s", "joined", None)  # otherwise the prompt would begin a run of its own
     gate.set()
     await work
 
