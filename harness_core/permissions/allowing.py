@@ -11,6 +11,7 @@ from harness_core.permissions import patterns, urls
 from harness_core.permissions.against import hidden
 from harness_core.permissions.book import Book, Shelf
 from harness_core.permissions.flags import Refused
+from harness_core.permissions.lookups import moved
 from harness_core.permissions.paths import (
     World,
     covers,
@@ -23,7 +24,7 @@ from harness_core.permissions.paths import (
     within,
 )
 from harness_core.permissions.reach import beyond
-from harness_core.permissions.readonly import Verdict, harmless_redirect, judged, look, moved, unread
+from harness_core.permissions.readonly import Verdict, harmless_redirect, judged, look, unread
 from harness_core.permissions.rule import PermissionRule
 from harness_core.permissions.shell import Command, Reading, read
 from harness_core.permissions.subjects import KINDS, every_text, paths_of, same_json, subject_of

@@ -15,8 +15,8 @@ from harness_core.errors import ConfigError
 from harness_core.permissions import globs
 from harness_core.permissions.book import book
 from harness_core.permissions.defaults import unruled
+from harness_core.permissions.lookups import needs
 from harness_core.permissions.paths import World
-from harness_core.permissions.readonly import needs
 from harness_core.permissions.rule import Effect, PermissionRule
 from harness_core.permissions.rules import Ruling, check_rules
 from harness_core.permissions.shell import read

@@ -81,9 +81,8 @@ def offered(tool: str, args: Args, world: World) -> tuple[PermissionRule, ...]:
         return ()
     rules = tuple(PermissionRule.allow(tool, pattern) for pattern in offer_prefixes(command, world))
     by_words = World(world.workspace, world.home)
-    return (
-        rules if would_run(rules, tool, [args], by_words) else ()
-    )  # what would not let even this call run is no offer
+    # What would not let even this call run is no offer.
+    return rules if would_run(rules, tool, [args], by_words) else ()
 
 
 def would_run(rules: Sequence[PermissionRule], tool: str, calls: Iterable[Args], world: World) -> Sequence[Args]:
@@ -140,7 +139,7 @@ def _prefix(part: Command, world: World) -> str | None:
         return None
     if words[-1] == "add" and name != "git":
         return None  # of a package
-    if (depth > 1 and words[-1] in _NEVER_VERBS) or (depth == 2 and words[1] in _NEVER_VERBS):
+    if depth > 1 and words[-1] in _NEVER_VERBS:
         return None
     pattern = " ".join((*map(escaped, words), "*"))
     places = covered(pattern, part)

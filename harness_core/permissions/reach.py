@@ -9,10 +9,11 @@ from typing import Final
 
 from harness_core.permissions.checks import awk, sed
 from harness_core.permissions.flags import Given, Refused
+from harness_core.permissions.lookups import pieces
 from harness_core.permissions.options import risky, takes_value
 from harness_core.permissions.paths import World, protected
 from harness_core.permissions.programs import OWN, PROGRAMS
-from harness_core.permissions.readonly import look, path_fault, pieces
+from harness_core.permissions.readonly import look, path_fault
 from harness_core.permissions.shell import Command, read
 from harness_core.permissions.spelling import base_name
 from harness_core.permissions.text import listed
@@ -167,22 +168,22 @@ def _inner(part: Command, folders: Sequence[str], decide: Decide) -> str:
     words = part.words[at:]
     if not words or not words[0].bare or "=" in words[0].text:
         return refusal
-    return (
-        ""
-        if decide(replace(part, words=words, redirects=(), source=" ".join(w.text for w in words)), folders)
-        else refusal
-    )
+    return "" if decide(_alone(part, words), folders) else refusal
 
 
 def _runner(part: Command, folders: Sequence[str], decide: Decide) -> str:
     """What a verb runs must be allowed itself, and stand right behind the verb."""
-    verb, words = part.words[1].text, part.words[2:]
-    name = part.words[0].text
-    if RUNNERS.get(name, {}).get(verb, (1, ""))[0] == 0 and words and words[0].bare:
-        inner = replace(part, words=words, redirects=(), source=" ".join(word.text for word in words))
-        if not words[0].text.startswith("-") and decide(inner, folders):
-            return ""
+    name, verb, words = part.words[0].text, part.words[1].text, part.words[2:]
+    behind = RUNNERS.get(name, {}).get(verb, (1, ""))[0] == 0
+    plain = words and words[0].bare and not words[0].text.startswith("-")
+    if behind and plain and decide(_alone(part, words), folders):
+        return ""
     return f"what {name} runs is not allowed by itself"
+
+
+def _alone(part: Command, words: tuple[Word, ...]) -> Command:
+    """The inner command as one that stands by itself."""
+    return replace(part, words=words, redirects=(), source=" ".join(word.text for word in words))
 
 
 def _shell(part: Command, folders: Sequence[str], refusal: str, decide: Decide) -> str:

@@ -18,8 +18,8 @@ from pydantic import AfterValidator
 
 from harness_core.errors import ToolFailed
 from harness_core.permissions import globs
+from harness_core.permissions.lookups import needs
 from harness_core.permissions.paths import World
-from harness_core.permissions.readonly import needs
 from harness_core.permissions.shell import read
 from harness_core.ports import ToolContext
 from harness_core.tools.environment import clean_environment

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from harness_core.permissions import globs
 from harness_core.permissions.cases import judged, parse_case
+from harness_core.permissions.lookups import needs
 from harness_core.permissions.paths import World
-from harness_core.permissions.readonly import needs
 from harness_core.permissions.shell import read
 from harness_core.tools import shell
 from tests.conftest import PATIENCE

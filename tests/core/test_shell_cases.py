@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from harness_core.permissions import against, everywhere, grammar
+from harness_core.permissions.lookups import needs
 from harness_core.permissions.paths import World
-from harness_core.permissions.readonly import classify, needs
+from harness_core.permissions.readonly import classify
 from harness_core.permissions.rule import PermissionRule
 from harness_core.permissions.rules import check_rules
 from harness_core.permissions.shell import read
