@@ -12,7 +12,7 @@ from harness_core import results
 from harness_core.delegate import at_work, child_step, handed_over, over
 from harness_core.events import RELEASE, Event, HITLDecided, HITLSubmitted, HookRuled, Run, ToolCallEnd
 from harness_core.hitl import Approve, Expired, HITLTask, Reject, edited
-from harness_core.permissions.judge import judge, refusal, says
+from harness_core.permissions.judge import agrees, judge, refusal
 from harness_core.session import CallState, Trace
 from harness_core.standing import Standing, asking_is_over, decided_end, last_args, note_on, standing_of
 from harness_core.steps import (
@@ -182,7 +182,7 @@ def _next_call(standings: Sequence[Standing], trace: Trace, policy: Policy) -> A
 
 def _together(standing: Standing, policy: Policy) -> bool:
     cleared = standing.cleared
-    return cleared is not None and says(policy.gate.tools[cleared.call.name].repeatable, cleared.args, False)
+    return cleared is not None and agrees(policy.gate.tools[cleared.call.name].repeatable, cleared.args)
 
 
 def left_open(trace: Trace, why: str, but: Mapping[str, ToolCallEnd] | None = None) -> tuple[ToolCallEnd, ...]:

@@ -21,7 +21,7 @@ from typing import Any, Final, Literal
 from harness_core.events import Event, HookRuled, ReasonEnd, RunStart, ToolCallEnd
 from harness_core.hooks import name_of
 from harness_core.permissions.book import names
-from harness_core.permissions.judge import says
+from harness_core.permissions.judge import agrees
 from harness_core.replay import GATE, Ruling
 from harness_core.steps import Policy
 from harness_core.types import ToolCall
@@ -178,7 +178,7 @@ def _shut(policy: Policy, hooks: Sequence[Any], tool: str) -> str:
             return f"the rule “{rule}” denies every call"
     if refusing := [name_of(hook) for hook in hooks if tool in (getattr(hook, "refuses", ()) or ())]:
         return f"{refusing[0]} refuses every call"
-    allowed = any(rule.effect == "allow" for rule in mine) or tool == "bash" or says(stance.read_only, {}, False)
+    allowed = any(rule.effect == "allow" for rule in mine) or tool == "bash" or agrees(stance.read_only, {})
     asks = any(rule.effect == "ask" and not rule.pattern and rule.arguments is None for rule in mine)
     if not policy.can_ask and (asks or not allowed):
         return "it asks, and nobody can be asked"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from harness_core import results
 from harness_core.events import HookRuled, Run, ToolCallEnd
 from harness_core.hitl import Approve, HITLTask, edited, fingerprint
-from harness_core.permissions.judge import Judgement, judge, last_look, misfit, refusal, says
+from harness_core.permissions.judge import Judgement, agrees, judge, last_look, misfit, refusal
 from harness_core.session import CallState, Trace
 from harness_core.steps import Cleared, Policy
 from harness_core.types import Args, same
@@ -111,7 +111,7 @@ def _lost(state: CallState, trace: Trace, run: Run, policy: Policy, now: float) 
     call = state.call
     args = last_args(state, call.args)
     tool = policy.gate.tools.get(call.name)
-    if tool and says(tool.repeatable, args, False):
+    if tool and agrees(tool.repeatable, args):
         if denied := refusal(policy.gate, trace, call.given(args), state.inspection):
             return _refused(state, denied)
         return Standing(state, cleared=Cleared(call, args, note_on(state, args)))

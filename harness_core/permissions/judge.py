@@ -116,6 +116,12 @@ def says(question: Callable[[Args], T], args: Args, otherwise: T) -> T:
         return otherwise
 
 
+def agrees(question: Callable[[Args], bool], args: Args) -> bool:
+    """Whether a tool says yes of its call. What is neither yes nor no, such as a coroutine, is no."""
+    said: object = says(question, args, False)
+    return said is True
+
+
 def misfit(tool: Stance, args: Args) -> str:
     """Why the arguments do not fit the tool, or "". That it fails to say so is no leave to run it."""
     said: object = says(tool.check, args, UNCHECKED)
@@ -174,7 +180,7 @@ def _levels(gate: Gate, trace: Trace, call: ToolCall, ruled: Ruled, seen: Seen) 
     if level == "strategy":
         reason = _consult(gate.strategies[call.name], trace, args)
     else:
-        only_reads = says(gate.tools[call.name].read_only, args, False) and not (found and found.outside)
+        only_reads = agrees(gate.tools[call.name].read_only, args) and not (found and found.outside)
         reason = unruled(rules, args, world, only_reads=only_reads)
     if reason is None:
         return Judgement("allow", args, "it only reads inside the workspace", level=level)

@@ -45,6 +45,14 @@ def test_what_only_reads_inside_the_workspace_runs_and_everything_else_asks() ->
     assert verdict(CHANGE).may_always
 
 
+@pytest.mark.parametrize("said", ["no", 1, object(), lambda: False])
+def test_a_tool_that_answers_neither_yes_nor_no_is_not_taken_to_only_read(said: Any) -> None:
+    tool = RecordingTool("look")
+    tool.read_only = lambda args: said  # type: ignore[method-assign]
+
+    assert judge(Gate({"look": tool}), Trace(), LOOK, lambda _: None).effect == "ask"
+
+
 def test_a_call_that_cannot_be_judged_asks_and_ends_nothing() -> None:
     def seen(args: Args) -> Inspection:
         raise RuntimeError("a fault of the gate")
