@@ -69,7 +69,7 @@ Summarising = Generator[Question, Answer, str | None]
 
 
 class CompressionStrategy(Protocol):
-    """Makes a summary of a segment."""
+    """Makes a summary of a segment. See Segment and Question, which stand in the same module."""
 
     def compress(self, segment: Segment) -> Summarising | str | None:
         """Yield questions, be sent answers (an answer is a text, or a ModelError), return the text or None; or just
