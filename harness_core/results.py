@@ -41,24 +41,15 @@ def decided_end(
     by = who(submitted.by)
     match submitted.decision:
         case Reject(comment=comment):
-            reason = (comment or "").strip()
-            text = f"Rejected by {by}. The call was not run." + (f" Reason: {reason}" if reason else "")
-            return _end(call, text, "rejected")
+            return _end(call, f"Rejected by {by}. The call was not run.{_said(comment, 'Reason')}", "rejected")
         case Skip(comment=comment, done=True):
-            came = (comment or "").strip()
-            text = f"Done by hand by {by}; the tool itself was not run. "
-            return _end(
-                call, text + (f"What came of it: {came}" if came else "They did not say what came of it."), "skipped"
-            )
+            came = _said(comment, "What came of it") or " They did not say what came of it."
+            return _end(call, f"Done by hand by {by}; the tool itself was not run.{came}", "skipped")
         case Skip(comment=comment):
-            said = (comment or "").strip()
-            return _end(
-                call, f"Left out by {by}; nothing was done." + (f" They said: {said}" if said else ""), "skipped"
-            )
+            return _end(call, f"Left out by {by}; nothing was done.{_said(comment)}", "skipped")
         case Expired():
-            return _end(
-                call, "Nobody decided in time, so this call expired. It was not run, and nobody rejected it.", "expired"
-            )
+            text = "Nobody decided in time, so this call expired. It was not run, and nobody rejected it."
+            return _end(call, text, "expired")
         case _:
             return None
 
@@ -67,9 +58,8 @@ def _unseen_end(call: ToolCall, submitted: HITLSubmitted, note: str) -> ToolCall
     by = who(submitted.by)
     match submitted.decision:
         case Reject(comment=comment):
-            return _end(
-                call, f"{note}Rejected by {by}: it is not to be run again. {_MAYBE}{_said(comment)}", "rejected"
-            )
+            text = f"{note}Rejected by {by}: it is not to be run again. {_MAYBE}{_said(comment)}"
+            return _end(call, text, "rejected")
         case Skip(comment=comment, done=True):
             text = f"{note}Seen to by hand by {by}, after it had been started by the tool.{_said(comment)}"
             return _end(call, text, "skipped")
@@ -84,12 +74,12 @@ def _unseen_end(call: ToolCall, submitted: HITLSubmitted, note: str) -> ToolCall
             return None
 
 
-_MAYBE = "It was started before, and may or may not have happened: check before you build on it."
+_MAYBE: Final = "It was started before, and may or may not have happened: check before you build on it."
 
 
-def _said(comment: str | None) -> str:
+def _said(comment: str | None, what: str = "They said") -> str:
     said = (comment or "").strip()
-    return f" They said: {said}" if said else ""
+    return f" {what}: {said}" if said else ""
 
 
 def edited_note(by: str, args: Args) -> str:
@@ -181,7 +171,7 @@ def given_up(call: ToolCall, why: str) -> ToolCallEnd:
     return _end(call, f"The agent cannot go on: {why}. Nothing was done anew; look at what it may have done.", "error")
 
 
-CHANGED = "what it rests on has changed since it was shown. Look again, then ask anew"
+CHANGED: Final = "what it rests on has changed since it was shown. Look again, then ask anew"
 
 
 def _end(call: ToolCall, content: str, outcome: Outcome) -> ToolCallEnd:
