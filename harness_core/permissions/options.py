@@ -53,7 +53,7 @@ _SHORT: Final[Mapping[str, str]] = {
     "tar": "IFTPg", "rsync": "eT", "zip": "TO", "man": "PHCB", "ssh": "FEoJLRDW",
     "scp": "SFoJ", "sftp": "SFobBD", "make": "fCI", "docker": "vH", "kubectl": "s", "psql": "oLfc", "less": "kKoO",
     "bun": "ep", "node": "epr", "sort": "oT",
-    "gdb": "x",
+    "gdb": "x", "unzip": ":K",
 }  # fmt: skip
 # Editors, in which every option may be a command.
 _EDITORS: Final = listed("vim vi nvim view ex emacs nano gvim vimdiff")

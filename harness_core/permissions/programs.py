@@ -182,7 +182,7 @@ PROGRAMS: Final[Mapping[str, Program]] = {
     "yq": program("rPNCMjeo:p:I:", "prettyPrint no-doc colors no-colors output-format: input-format: indent: "
                   "unwrapScalar exit-status", "pattern", check=filters.yq),
     # archives
-    "unzip": program("lvZ1tqh", "", first=True, check=checks.unzip), "zipinfo": program("12smlvhtTz", first=True),
+    "zipinfo": program("12smlvhtTz", first=True),
     "zcat": program("q", check=checks.packed_names), "bzcat": program(), "xzcat": program(),
     # words and truths
     "true": program("", "", "text", glob=True), "false": program("", "", "text", glob=True),
@@ -245,6 +245,7 @@ _PIP: Final = program(verbs={
 # registry for a newer npm, and writes a log where the project's .npmrc says.
 WORKERS: Final[Mapping[str, Program]] = {
     "pip": _PIP, "pip3": _PIP, "gzip": _GZIP, "gunzip": _GZIP,
+    "unzip": program("lvZ1tqh", "", first=True, check=checks.unzip),
 }  # fmt: skip
 
 
