@@ -43,8 +43,8 @@ def batch_step(trace: Trace, run: Run, policy: Policy, now: float) -> Step:
     if looks := tuple((s.state.call, s.look) for s in standings if s.look is not None):
         return Look(looks)
     waiting = [c for c in open_calls if c.waiting and c.task]
-    if facts := tuple(f for c in waiting for f in _settled(c, trace, policy, now)):
-        return Settle(facts)
+    if facts := next(filter(None, (settled(c, trace, policy, now) for c in waiting)), ()):
+        return Settle(tuple(facts))
     if tasks := tuple(s.task for s in standings if s.task):
         return Suspend(tasks, tuple(r for s in standings if s.task for r in s.rulings))
     if waiting:
@@ -112,7 +112,7 @@ def expired(task: HITLTask, now: float) -> bool:
     return task.expires_at is not None and now >= task.expires_at
 
 
-def _settled(state: CallState, trace: Trace, policy: Policy, now: float) -> Sequence[Event]:
+def settled(state: CallState, trace: Trace, policy: Policy, now: float) -> Sequence[Event]:
     """What the clock or a changed rule does to a waiting call, judged as it was shown: expiry, refusal, release."""
     task = state.task
     assert task is not None

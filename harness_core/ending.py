@@ -54,10 +54,10 @@ def limit_reached(run: Run, policy: Policy, now: float) -> Halt | None:
     return None
 
 
-def ruled_by_limits(halt: Halt, run: Run) -> HookRuled:
+def ruled_by_limits(halt: Halt, run: Run, trace: Trace) -> HookRuled:
     """The record of a limit that was reached, as if a hook had ruled it."""
     payload = {"answer": halt.answer, "limit": halt.limit}
-    return HookRuled(halt.point, LIMITS, "termination", "Stop", halt.limit, run.steps, "", payload)
+    return HookRuled(halt.point, LIMITS, "termination", "Stop", halt.limit, run.steps, "", payload, upto=trace.seq)
 
 
 def halted(trace: Trace, run: Run, halt: Halt, policy: Policy, now: float, rulings: Rulings = ()) -> Step:
@@ -75,7 +75,7 @@ def closing(step: End, trace: Trace, hooks: Sequence[Any]) -> tuple[RunEnd, Ruli
     """The end as it is stored, and what hooks rule on it: they cannot put it off, but what one of class safety failed
     to look at is not taken for well done. trace: at the moment of the end.
     """
-    end = RunEnd(step.status, step.answer, step.limit, step.withdrawn)
+    end = RunEnd(step.status, step.answer, step.limit, step.withdrawn, trace.seq)
     ruled = run_point("run_end", hooks, after(trace, (*step.rulings, *step.ends)), end)
     if isinstance(ruled.verdict, Stop) and end.status == "completed":
         end = replace(end, status="stopped", answer=ruled.verdict.answer)

@@ -166,7 +166,9 @@ class Inspected(Event):
 
 @dataclass(frozen=True, slots=True)
 class HookRuled(Event):
-    """A hook ruled. Always appended together with the fact that it led to."""
+    """A hook ruled. Always appended together with the fact that it led to. upto: the last fact that the hook saw; 0 in
+    older journals.
+    """
 
     point: str
     hook: str
@@ -178,6 +180,7 @@ class HookRuled(Event):
     payload: Args = field(default_factory=dict)
     escape_key: str | None = None
     suggests: str | None = None
+    upto: int = 0
 
     def __post_init__(self) -> None:
         freeze(self, "payload")
@@ -334,13 +337,14 @@ class StopRequested(Event):
 @dataclass(frozen=True, slots=True)
 class RunEnd(Event):
     """A run, or with `pending` only this request, is over. limit: which one was reached. withdrawn: refs of prompts
-    that a stop took back.
+    that a stop took back. upto: the last fact before what was stored with it; 0 in older journals.
     """
 
     status: RunStatus
     answer: str = ""
     limit: str = ""
     withdrawn: tuple[str, ...] = ()
+    upto: int = 0
 
     @property
     def abnormal(self) -> bool:
@@ -495,6 +499,7 @@ class ContextCompressed(Event):
 
     kept_from: the first of the messages before that stays. messages: the whole context after; goal: where the current
     goal is in it. usage: of the summary. fits: whether it is within its limits now. tokens, counter: see ContextSize.
+    upto: the last fact that its request was built from; 0 in older journals.
     """
 
     kept_from: int
@@ -509,6 +514,7 @@ class ContextCompressed(Event):
     tokens_before: int = 0
     tokens: int = 0
     counter: str = ""
+    upto: int = 0
 
 
 FACTS: tuple[type[Event], ...] = (

@@ -229,6 +229,7 @@ def _recorded(
         payload=_payload(verdict, about) | ({FAULT: fault} if fault else {}),
         escape_key=verdict.escape_key if isinstance(verdict, Deny) else None,
         suggests=verdict.suggests if isinstance(verdict, Deny | Inject | Continue) else None,
+        upto=trace.seq,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from harness_core import results
@@ -182,8 +182,18 @@ class Performer:
             rulings = step.rulings if step.limit else telling_nothing(step.rulings)
             await self._recorder.record((*rulings, failed))
             return
-        ruled = run_point("after_model", policy.gate.hooks, self._now(), fact)
-        await self._recorder.record((*step.rulings, fact, *ruled.rulings))
+        hooks = policy.gate.hooks
+        await self._ruled(lambda now: (*step.rulings, fact, *run_point("after_model", hooks, now, fact).rulings))
+
+    async def _ruled(self, facts: Callable[[Trace], Sequence[Event]]) -> None:
+        """Record what came about, and what hooks rule on it. Where others wrote meanwhile, hooks are asked again: what
+        stands before a ruling, the hook has seen, or a replay would have it see something else.
+        """
+        while True:
+            now = self._now()
+            self._recorder.decided_on = now.seq
+            if await self._recorder.record(facts(now), guarded=True):
+                return
 
     def _now(self) -> Trace:
         """The session, for hooks that are asked now."""
@@ -238,11 +248,13 @@ class Performer:
         await self._recorder.record(step.facts, guarded=True)
 
     async def _close(self, step: Close) -> None:
-        self._recorder.show_action_start()
-        if step.call.call_uuid not in self._handed_over:  # of which the start was shown
-            self._recorder.show(ToolCallStart(step.call))
-        await self._recorder.record((*step.rulings, step.end))
+        await self._recorder.record((*step.rulings, step.end), guarded=True, before=lambda: self._show_start(step.call))
         self._recorder.show_action_end()
+
+    def _show_start(self, call: ToolCall) -> None:
+        self._recorder.show_action_start()
+        if call.call_uuid not in self._handed_over:  # of which the start was shown
+            self._recorder.show(ToolCallStart(call))
 
     async def _act(self, step: Act, policy: Policy) -> None:
         recorder, clock, until = self._recorder, self._around.clock, self._until(policy)
@@ -268,19 +280,11 @@ class Performer:
                 self._around, self._journal.session_id, cleared, until, self._live.stopping, self._lease
             )
             seconds = round(clock.monotonic() - began, 3)
-            await recorder.record(self._results(cleared, [replace(end, seconds=seconds) for end in ends], policy))
+            ends = [replace(end, seconds=seconds) for end in ends]
+            await self._ruled(lambda now: _results(cleared, ends, policy, now))
         finally:
             self._live.acting = False
         recorder.show_action_end()
-
-    def _results(self, cleared: Sequence[Cleared], ends: Sequence[ToolCallEnd], policy: Policy) -> list[Event]:
-        """The results as hooks leave them, and what hooks said about them."""
-        facts: list[Event] = []
-        for c, end in zip(cleared, ends, strict=True):
-            call = c.call.given(c.args)
-            ruled = run_point("after_tool", policy.gate.hooks, self._now(), call, end)
-            facts += [ruled.value, *ruled.rulings]
-        return facts
 
     async def _delegate(self, step: Delegate) -> None:
         c = step.cleared
@@ -311,3 +315,12 @@ class Performer:
         show = frozenset({"RunEnd"}) if step.quiet else STREAMED
         facts = (*step.rulings, *rulings, *step.ends, end)
         await self._recorder.record(facts, guarded=True, show=show)
+
+
+def _results(cleared: Sequence[Cleared], ends: Sequence[ToolCallEnd], policy: Policy, now: Trace) -> Sequence[Event]:
+    """The results as hooks leave them, and what hooks said about them."""
+    facts: list[Event] = []
+    for c, end in zip(cleared, ends, strict=True):
+        ruled = run_point("after_tool", policy.gate.hooks, now, c.call.given(c.args), end)
+        facts += [ruled.value, *ruled.rulings]
+    return facts

@@ -78,7 +78,7 @@ def _next(trace: Trace, policy: Policy, now: float) -> Step:
         return ending
     if trace.batch:
         if limit and limit.limit == SECONDS and not trace.pending:
-            return halted(trace, run, limit, policy, now, (ruled_by_limits(limit, run),))
+            return halted(trace, run, limit, policy, now, (ruled_by_limits(limit, run, trace),))
         return batch_step(trace, run, policy, now)
     if not run.steps and not trace.inbox:
         return End("stopped", "The message was withdrawn before anybody read it.")
@@ -88,7 +88,7 @@ def _next(trace: Trace, policy: Policy, now: float) -> Step:
     if stays:
         return stays
     if limit:
-        return halted(trace, run, limit, policy, now, (*rulings, ruled_by_limits(limit, run)))
+        return halted(trace, run, limit, policy, now, (*rulings, ruled_by_limits(limit, run, trace)))
     return before_model(trace, run, policy, now, rulings)
 
 

@@ -1,4 +1,6 @@
-"""What a recording holds, for who compares another policy with it: calls, rulings, what steps came to.  Pure."""
+"""What a recording holds, for who compares another policy with it: calls, rulings, what was stored together.
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from harness_core.events import (
     HITLPending,
     HITLSubmitted,
     HookRuled,
-    ModelFailed,
+    PromptHeard,
     ReasonEnd,
     RuleChanged,
     RunEnd,
@@ -29,8 +31,7 @@ GATE: Final = "gate"  # the point at which rules, strategies and the default spe
 RUN: Final = "run"  # the point at which it is said whether a run goes on
 NOTHING: Final = "nothing"
 
-# What a step of a run comes to, but for those of its calls.
-OUTCOMES: Final = (ReasonEnd, ModelFailed, ContextCompressed, RunEnd, RunStart)
+_ON_PROMPTS: Final = ("session_start", "user_prompt")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +80,7 @@ class Recorded:
             return "ask"
         if self.started:
             return "allow"
-        outcome = self.end.outcome if self.end else ""
-        return {"denied": "deny", "error": "error", "rejected": "deny"}.get(outcome, "")
+        return said_by(self.end) if self.end else ""
 
     def same_course(self, verdict: str) -> bool:
         """Whether the session would have gone on as it did, had the gate said this."""
@@ -91,12 +91,18 @@ class Recorded:
         return verdict == "allow" and unchanged
 
 
+def said_by(end: ToolCallEnd) -> str:
+    """What the gate said of a call that came to this end without running, "" if that is not told."""
+    return {"denied": "deny", "error": "error", "rejected": "deny"}.get(end.outcome, "")
+
+
 class Recording:
     """The facts of a session, looked up. calls: what became of each, by its id."""
 
     def __init__(self, facts: Sequence[Event]) -> None:
-        self.facts = facts
         self.calls: dict[str, Recorded] = defaultdict(Recorded)
+        self.proposed: set[str] = set()  # calls that the model made here
+        self.rewritten: set[str] = set()  # those whose results hooks rewrote
         self._asked: dict[str, str] = {}  # the call that a task is about, by its fingerprint
         self._ruled: dict[tuple[str, int, str, str, str], list[HookRuled]] = defaultdict(list)
         for fact in facts:
@@ -104,6 +110,8 @@ class Recording:
 
     def _add(self, fact: Event) -> None:
         match fact:
+            case ReasonEnd(calls=calls):
+                self.proposed |= {call.call_uuid for call in calls}
             case HITLPending(tasks=tasks):
                 for task in tasks:
                     if task.kind == "approve":
@@ -118,6 +126,8 @@ class Recording:
                 self.calls[uuid].end = fact
             case HookRuled():
                 self._ruled[_key(fact)].append(fact)
+                if fact.point == "after_tool" and fact.verdict == "Rewrite":
+                    self.rewritten.add(fact.call_uuid)
 
     def take(self, ruling: HookRuled) -> str:
         """The verdict on record of the same hook at the same place, each once; NOTHING if there is none (any more)."""
@@ -128,18 +138,102 @@ class Recording:
         """The rulings that nobody took."""
         return (fact for same in self._ruled.values() for fact in same)
 
-    def since(self, place: int) -> Iterator[Event]:
-        """The facts from this place on."""
-        return (self.facts[later] for later in range(place, len(self.facts)))
 
-    def outcome(self, place: int) -> Event:
-        """What the step came to whose first trace on record is the fact at this place."""
-        return next((fact for fact in self.since(place) if isinstance(fact, OUTCOMES)), self.facts[place])
+# -- what was stored together ------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Append:
+    """Facts that were stored together, as far as it matters to hooks: what stands before them is what hooks had seen.
+
+    brought: whether they are results that tools brought.
+    """
+
+    facts: list[Event]
+    brought: bool = False
+
+    @property
+    def first(self) -> Event:
+        """Where it begins."""
+        return self.facts[0]
+
+    @property
+    def outcome(self) -> Event:
+        """What it is about: rulings stand before what they led to, and results before the end of the run."""
+        if isinstance(self.facts[-1], RunEnd):
+            return self.facts[-1]
+        return next((fact for fact in self.facts if not isinstance(fact, HookRuled)), self.first)
+
+    @property
+    def upto(self) -> int:
+        """The last fact that it rests on, 0 where that is not known."""
+        return getattr(self.first, "upto", 0) or getattr(self.outcome, "upto", 0)
+
+
+def appends(facts: Iterable[Event]) -> Sequence[Append]:
+    """The facts as they were stored. In older journals, whose rulings and ends do not say what stood before them, what
+    has the same moment counts as stored together.
+    """
+    found: list[Append] = []
+    running: set[str] = set()  # calls that a process runs, as far as it is still the same one
+    for fact in facts:
+        brought = isinstance(fact, ToolCallEnd) and fact.call_uuid in running
+        if not found or not _goes_with(found[-1], fact, brought):
+            found.append(Append([], brought))
+        found[-1].facts.append(fact)
+        match fact:
+            case ToolCallStart(child=""):
+                running.add(fact.call.call_uuid)
+            case RunStart():  # where somebody else goes on, what comes of them is not what a tool brings
+                running.clear()
+            case RunEnd():
+                while len(found) > 1 and _ends_with(found[-2], fact):
+                    found[-2:] = [Append([*found[-2].facts, *found[-1].facts])]
+    return found
+
+
+def _goes_with(append: Append, fact: Event, brought: bool) -> bool:
+    """Whether this fact was stored with those before it."""
+    last, outcome = append.facts[-1], append.outcome
+    if isinstance(outcome, HookRuled):
+        return True
+    match outcome, fact:
+        case RunStart(), HookRuled():
+            return fact.point in _ON_PROMPTS and _seen_before(outcome, fact)
+        case PromptHeard(), HookRuled():
+            return fact.point in _ON_PROMPTS and fact.upto == append.upto and fact.at == outcome.at
+        case ((RunStart() | PromptHeard()), PromptHeard()):
+            return isinstance(last, HookRuled)
+        case ReasonEnd(), HookRuled():
+            return fact.point == "after_model"
+        case ContextCompressed(), HookRuled():
+            return fact.point not in _ON_PROMPTS and _seen_before(outcome, fact)
+        case ToolCallStart(), ToolCallStart():
+            return True
+        case ToolCallStart(), HookRuled():
+            return fact.point == "before_tool" and _seen_before(outcome, fact)
+        case ToolCallEnd(), ToolCallEnd():
+            return append.brought and brought
+        case ToolCallEnd(), HookRuled():
+            return append.brought and fact.point == "after_tool"
+    return False
+
+
+def _seen_before(fact: Event, ruling: HookRuled) -> bool:
+    """Whether the hook had not seen this fact, which stands before its ruling."""
+    return ruling.upto < (fact.seq or 0) if ruling.upto else ruling.at == fact.at
+
+
+def _ends_with(append: Append, end: RunEnd) -> bool:
+    """Whether these are results, and rulings, that were stored with the end of their run."""
+    if end.upto:
+        return (append.first.seq or 0) > end.upto
+    return isinstance(append.facts[-1], ToolCallEnd) and append.first.at == end.at
 
 
 def with_rules_of(outer: Iterable[Event], facts: Iterable[Event]) -> tuple[Event, ...]:
     """A sub-agent's facts with the changes, at their time, of the rules of the session that it works in, which hold for
-    it, too. outer: the facts of that session.
+    it, too; they have no seq. outer: the facts of that session.
     """
     changes = [replace(fact, seq=None, session_id="") for fact in outer if isinstance(fact, RuleChanged)]
     return tuple(merge(changes, facts, key=lambda fact: fact.at))

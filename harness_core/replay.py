@@ -1,8 +1,9 @@
 """A recorded session under another policy: the same facts, asked again.  Pure; no model is asked and no tool runs.
 
-The facts are added up one by one, as they were. Wherever the engine had to decide, the policy in hand is asked with the
-trace of that moment: what the model said comes from the recording, and what tools saw of the world from what they
-stored. Each verdict is compared with what the recording has in its place.
+The facts are added up as they were stored, since only what was stored before a hook was asked can it have seen.
+Wherever the engine had to decide, the policy in hand is asked with the trace of that moment: what the model said comes
+from the recording, what tools saw of the world from what they stored, and the time is that of the facts. Each verdict
+is compared with what the recording has in its place.
 
 A verdict that differs need not change the course: a call that a person approved as it was would also have run unasked.
 Where the course differs the session would have gone another way, so what comes after is *conditional*: it holds only if
@@ -11,17 +12,19 @@ the model had said the same all the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import dropwhile, takewhile
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
+from harness_core.batch import settled
+from harness_core.compression.plan import Plan
+from harness_core.compression.room import Context
 from harness_core.ending import LIMITS, SECONDS, closing, limit_reached, ruled_by_limits
 from harness_core.events import (
     ContextCompressed,
     Event,
+    HITLPending,
     HookRuled,
-    Inspected,
     ModelFailed,
     PromptAmended,
     Prompted,
@@ -30,31 +33,33 @@ from harness_core.events import (
     RuleChanged,
     RunEnd,
     RunStart,
+    StopRequested,
     ToolCallEnd,
     ToolCallStart,
 )
-from harness_core.hitl import Happened
 from harness_core.hooks import run_point
-from harness_core.permissions.judge import Judgement, judge, misfit, refusal
+from harness_core.interceptors.compression import ContextCompressionInterceptor, Measure
+from harness_core.journal_ids import depth_of
+from harness_core.permissions.rule import PermissionRule
 from harness_core.react import next_step
 from harness_core.recording import GATE as GATE
-from harness_core.recording import NOTHING, OUTCOMES, RUN, Recording
+from harness_core.recording import NOTHING, RUN, Append, Recording, appends, said_by
 from harness_core.recording import Ruling as Ruling
 from harness_core.recording import with_rules_of as with_rules_of
-from harness_core.session import CallState, Folder, Trace
+from harness_core.session import Folder, Trace
+from harness_core.standing import Standing, asking_is_over, standing_of
 from harness_core.steps import Begin, Close, Compress, End, Hear, Policy, Reason, Step
 from harness_core.tally import telling_nothing
 from harness_core.types import ToolCall
 from harness_core.verdicts import FAILED, Point
 
-# What may stand between a model's message and the verdicts on its calls.
-_NOT_JUDGED_YET: Final = (Inspected, Prompted, PromptAmended, RuleChanged, RunStart)
-# Rulings of these points are stored before what the step came to, so the step was decided before the first of them.
-_OF_STEPS: Final[tuple[Point, ...]] = ("user_prompt", "before_stop", "model_error", "before_model")
-_OF_PROMPTS: Final[tuple[Point, ...]] = ("session_start", "user_prompt")
+E = TypeVar("E", bound=Event)
+
 _OF_CALLS: Final[tuple[Point, ...]] = ("before_tool", "permission_request")
-# Hooks at these points are not asked again: what they were asked about is not on record.
-_NOT_REPLAYED: Final[tuple[Point, ...]] = ("before_compress", "subagent_start", "subagent_end")
+# Hooks at this point are not asked again: what they were asked about is not on record.
+_NOT_REPLAYED: Final[tuple[Point, ...]] = ("before_compress",)
+# What people may do while a model is asked.
+_BY_PEOPLE: Final = (Prompted, PromptAmended, RuleChanged, StopRequested)
 
 
 def replay(facts: Sequence[Event], policy: Policy, since: int = 0) -> tuple[Ruling, ...]:
@@ -71,7 +76,7 @@ def replay(facts: Sequence[Event], policy: Policy, since: int = 0) -> tuple[Ruli
 
 
 def verdicts(rulings: Iterable[Ruling]) -> tuple[Ruling, ...]:
-    """Those on calls as a whole: one for each, and one more where a call was refused that had been let through."""
+    """Those on calls as a whole: one for each, and one more where a call was let through and then refused, or not."""
     return tuple(ruling for ruling in rulings if ruling.point == GATE)
 
 
@@ -79,168 +84,216 @@ class _Replay:
     """One pass over the facts, with what it must remember beside the trace."""
 
     def __init__(self, facts: Sequence[Event], policy: Policy, since: int) -> None:
-        self.facts, self.policy, self.since = facts, policy, since
+        self.facts, self.given, self.since = facts, policy, since
+        self.policy = policy  # with the rules of the session around this one
+        self.around: dict[str, PermissionRule] = {}
         self.recording = Recording(facts)
-        self.denied: set[str] = set()  # calls that this policy would never let run
+        self.judged: set[str] = set()  # calls of which it was told what the gate says
+        self.denied: set[str] = set()  # those that this policy would never let run
         self.heard: set[int] = set()  # prompts that hooks were asked about
-        self.ruled = -1  # the place of the last ruling that was stored with what it led to, and is no step of its own
-        self.before: Trace | None = None  # as it was before rulings that stand before the result that they are about
         self.later: set[int] = set()  # those about which they are not asked before the next run, one being blocked
+        self.before: dict[int, Trace] = {}  # by its last fact: what was before people said more
 
-    # -- fact by fact --------------------------------------------------------------------------------------------------
+    # -- append by append ----------------------------------------------------------------------------------------------
 
     def rulings(self) -> Iterator[Ruling]:
-        """All of them, those of one fact together."""
-        folder = Folder()
-        judging = decided = False
-        for place, fact in enumerate(self.facts):
-            if isinstance(fact, ContextCompressed) or (isinstance(fact, RunStart) and not fact.resumed):
-                self.ruled = self._ruled_with(place)
-            if (fact.seq or 0) >= self.since:
-                if judging and not _not_judged_yet(fact):
-                    judging = False
-                    yield from self._batch(_at(folder, fact), fact)
-                begins = not isinstance(fact, HookRuled)
-                if not decided and _comes_of_a_step(fact) and (begins or place > self.ruled):
-                    trace = _at(folder, fact)
-                    decided = not trace.batch
-                    hears = not begins and isinstance(self.facts[last := self._ruled_with(place)], PromptHeard)
-                    self.ruled = last if hears else self.ruled
-                    outcome = self.recording.outcome(place)
-                    yield from self._step(trace, fact, outcome, self._decided_at(place, outcome), hears=hears)
-                if _on_an_agent(fact):
-                    self.before = self.before or _at(folder, fact)
-                yield from self._about(folder, fact, place)
-                self.before = self.before if _on_an_agent(fact) else None
-                judging = judging or (isinstance(fact, ReasonEnd) and bool(fact.calls))
-                decided = decided and not isinstance(fact, OUTCOMES) and place != self.ruled
-            if isinstance(fact, PromptAmended):
-                self.heard -= {f.seq or 0 for f in self.facts if isinstance(f, Prompted) and f.ref == fact.ref}
-            if not (isinstance(fact, HookRuled) and fact.point == "run_end"):  # ruled on the run as it was before
+        """All of them, those on one append together."""
+        folder, at = Folder(), self.facts[0].at if self.facts else 0.0
+        for append in appends(self.facts):
+            if isinstance(append.first, RuleChanged) and append.first.seq is None:
+                self._rule_around(append.first)
+                continue
+            if (append.first.seq or 0) >= self.since:
+                yield from self._asked(append, folder, at)
+            if not isinstance(append.first, _BY_PEOPLE):
+                self.before.clear()
+            for fact in append.facts:
                 folder.add(fact)
-        if judging:
-            yield from self._batch(_at(folder, self.facts[-1]), self.facts[-1])
+            at = append.facts[-1].at
+        if self.facts:
+            yield from self._never_judged(folder.trace(at), self.facts[-1])
         yield from self._left_over()
 
-    def _ruled_with(self, place: int) -> int:
-        """The place of the last ruling that was stored with the fact here: on prompts, or what a compression led to."""
-        here, rest = self.facts[place], self.recording.since(place + 1)
-        belongs = _on_a_step if isinstance(here, ContextCompressed) else _on_a_prompt
-        return place + sum(1 for _ in takewhile(lambda fact: belongs(fact) and fact.at == here.at, rest))
+    def _rule_around(self, fact: RuleChanged) -> None:
+        """A rule of the session that this sub-agent works in holds for it, or does no more."""
+        self.around.pop(fact.rule.id, None)
+        if fact.change == "added":
+            self.around[fact.rule.id] = fact.rule
+        gate = self.given.gate
+        self.policy = replace(self.given, gate=replace(gate, rules=(*gate.rules, *self.around.values())))
 
-    def _decided_at(self, place: int, outcome: Event) -> float:
-        """When it was decided what came to the fact at this place: what a model answered was asked for before, right
-        after the fact before.
-        """
-        slow = isinstance(outcome, ReasonEnd | ModelFailed | ContextCompressed)
-        return self.facts[place - 1 if slow and place else place].at
+    def _asked(self, append: Append, folder: Folder, at: float) -> Iterator[Ruling]:
+        """What is asked about facts that were stored together. at: of the fact before."""
+        fact, outcome = append.first, append.outcome
+        match outcome:
+            case Prompted() | PromptAmended() | RuleChanged() | StopRequested():
+                trace = folder.trace(at)
+                self.before[trace.seq] = trace
+                if isinstance(outcome, PromptAmended):
+                    self.heard -= {f.seq or 0 for f in self.facts if isinstance(f, Prompted) and f.ref == outcome.ref}
+            case ReasonEnd() | ModelFailed() | ContextCompressed():
+                # A model was asked: right after the last fact that this rests on, whatever people said meanwhile.
+                rests_on = (trace for seq, trace in self.before.items() if seq >= append.upto > 0)
+                yield from self._step(next(rests_on, None) or folder.trace(at), append)
+                if not isinstance(outcome, ModelFailed):
+                    point: Point = "after_model" if isinstance(outcome, ReasonEnd) else "after_compress"
+                    yield from self._hooks(point, folder.trace(outcome.at), fact, _bare(outcome))
+            case RunStart(resumed=False) | PromptHeard():
+                yield from self._step(folder.trace(outcome.at), append)
+            case RunEnd():
+                trace = folder.trace(outcome.at)
+                yield from self._cut_off(trace, append) if trace.batch else self._step(trace, append)
+            case HITLPending(tasks=tasks):
+                calls = {task.call_uuid for task in tasks if task.kind == "approve" and not task.session}
+                yield from self._judged(folder.trace(outcome.at), fact, calls)
+            case ToolCallStart():
+                yield from self._started(folder.trace(outcome.at), append, outcome)
+            case ToolCallEnd():
+                yield from self._results(folder.trace(outcome.at), append, outcome)
 
-    def _step(self, trace: Trace, fact: Event, outcome: Event, now: float, *, hears: bool = False) -> Iterator[Ruling]:
-        """What the policy would have had the run do where the recording begins it, asks the model, or ends it. hears:
-        there it only notes what hooks ruled on prompts, and the next step is another.
-        """
-        if trace.batch:  # it goes on with its calls, unless its time is over; people and the clock are no policy
-            limit = limit_reached(trace.run, self.policy, fact.at) if trace.run and not trace.pending else None
-            if limit and trace.run and limit.limit == SECONDS and isinstance(fact, HookRuled):
-                yield from self._compared(trace, fact, (ruled_by_limits(limit, trace.run),))
-            return
+    # -- steps ---------------------------------------------------------------------------------------------------------
+
+    def _step(self, trace: Trace, append: Append) -> Iterator[Ruling]:
+        """What the policy would have had the run do where the recording begins it, asks the model, or ends it."""
+        fact, outcome = append.first, append.outcome
         if trace.run is None:
             self.later.clear()
-        trace = self._told(trace)
-        step = self._next(trace, now, outcome)
-        if isinstance(step, Begin) and not step.facts:
-            self.ruled = -1  # what was ruled right after it was ruled on its own, of a run that went on
+        step = self._next(trace, outcome)
         if isinstance(step, Begin | Hear):
             told = [f for f in step.facts if isinstance(f, HookRuled)]
             self.heard |= {f.prompt for f in step.facts if isinstance(f, PromptHeard)}
             if any(ruling.verdict == "Stop" for ruling in told):
                 self.later |= {prompt.seq or 0 for prompt in trace.inbox}
             yield from self._compared(trace, fact, told, run_id=fact.run_id)
-        if hears and not _blocks(step):
-            return
+        if isinstance(outcome, PromptHeard) and not _blocks(step):
+            return  # there it only notes what hooks ruled on prompts, and the next step is another
         if isinstance(step, Hear):
-            step = self._next(self._told(trace), now, outcome)
+            step = self._next(trace, outcome)
         if isinstance(step, Reason | Compress | Close | End):
             yield from self._compared(trace, fact, _on_record(step, outcome))
-        if isinstance(step, End):
-            end, _ = closing(step, trace, self.policy.gate.hooks)
-            step = replace(step, status=end.status, answer=end.answer)
+        if isinstance(outcome, RunEnd):
+            end, rulings = self._closing(trace, append, step)
+            yield from self._compared(trace, fact, rulings)
+            step = replace(step, status=end.status, answer=end.answer) if isinstance(step, End) else step
         if other := _another_course(step, outcome):
             verdict, hook, why = other
             yield self._ruling(fact, trace, RUN, hook, verdict, why, recorded=_course(outcome), diverges=True)
 
-    def _told(self, trace: Trace) -> Trace:
-        """The trace after what hooks were asked about in this replay."""
-        told = (*self.heard, *self.later)
-        return replace(trace, heard=(*trace.heard, *told)) if told else trace
+    def _next(self, trace: Trace, outcome: Event) -> Step:
+        """What the policy would have had the run do, hooks having been asked what this replay has asked them."""
+        policy = self.policy
+        if policy.compression and policy.measure is None:
+            policy = replace(policy, compression=_AsRecorded(outcome), measure=Measure(len))
+        known = (self.heard | self.later).difference(trace.heard)
+        if told := [prompt.seq for prompt in trace.inbox if prompt.seq in known]:
+            trace = replace(trace, heard=(*trace.heard, *told))
+        return next_step(trace, policy, trace.now)
 
-    def _next(self, trace: Trace, now: float, outcome: Event) -> Step:
-        """What the policy would have had the run do. That a context which a model refused as too long could be made
-        shorter is known from the recording where the policy measures none.
-        """
-        run, policy = trace.run, self.policy
-        if run and run.failures and isinstance(outcome, ContextCompressed) and policy.compression:
-            shortened = replace(run, compressed=outcome.seq or 0) if policy.measure is None else run
-            trace = replace(trace, run=shortened)
-        return next_step(trace, policy, now)
+    def _cut_off(self, trace: Trace, append: Append) -> Iterator[Ruling]:
+        """The end of a run that leaves calls open: people and the clock are no policy, unless its time is over."""
+        yield from self._never_judged(trace, append.first)
+        yield from self._out_of_time(trace, append)
+        _, rulings = self._closing(trace, append)
+        yield from self._compared(trace, append.first, rulings)
 
-    def _about(self, folder: Folder, fact: Event, place: int) -> Iterator[Ruling]:
-        """What is asked about the fact itself, before it is stored."""
-        match fact:
-            case ReasonEnd():
-                yield from self._hooks("after_model", _at(folder, fact), fact, fact)
-            case ContextCompressed():
-                yield from self._hooks("after_compress", _at(folder, fact), fact, fact)
-            case RunEnd():
-                yield from self._hooks("run_end", _at(folder, fact), fact, fact)
-            case ToolCallStart(call=call):
-                yield from self._started(_at(folder, fact), fact, call.given(fact.effective))
-            case ToolCallEnd(call_uuid=uuid, outcome="ok" | "error"):
-                trace = _at(folder, fact)
-                if (state := trace.of(uuid)) and state.started and self._brought(state, trace, place):
-                    call, trace = state.call.given(state.started.effective), self.before or trace
-                    yield from self._hooks("after_tool", trace, fact, call, fact)
+    def _closing(self, trace: Trace, append: Append, step: Step | None = None) -> tuple[RunEnd, Sequence[HookRuled]]:
+        """The end of a run as the step has it, or as it is on record, and what hooks rule on it."""
+        end = append.outcome
+        assert isinstance(end, RunEnd)
+        made = step if isinstance(step, End) else End(end.status, end.answer, end.limit)
+        stored = [_bare(fact) for fact in append.facts[:-1]]
+        ends = tuple(fact for fact in stored if isinstance(fact, ToolCallEnd))
+        told = tuple(fact for fact in stored if isinstance(fact, HookRuled) and fact.point != "run_end")
+        made = replace(made, ends=ends, rulings=told, withdrawn=end.withdrawn)
+        return closing(made, trace, self.policy.gate.hooks)
 
-    def _brought(self, state: CallState, trace: Trace, place: int) -> bool:
-        """Whether a tool, or an agent that came to its end, brought the result here of a call that was started: no
-        person who knew it, and no end of the whole run.
-        """
-        if state.submitted and isinstance(state.submitted.decision, Happened):
-            return False
-        if not state.child:
-            return True
-        rest = dropwhile(lambda fact: isinstance(fact, ToolCallEnd | HookRuled), self.recording.since(place))
-        ended = isinstance(following := next(rest, None), RunEnd) and following.at == self.facts[place].at
-        over = ended or (trace.run is not None and bool(trace.run.stop or trace.run.halted))
-        return not over
+    def _out_of_time(self, trace: Trace, append: Append) -> Iterator[Ruling]:
+        """That the time of a run is over while calls are open, where the recording says so."""
+        run, first = trace.run, append.first
+        if run and not trace.pending and _at_limit(append):
+            limit = limit_reached(run, self.policy, first.at)
+            if limit and limit.limit == SECONDS:
+                yield from self._compared(trace, first, (ruled_by_limits(limit, run, trace),))
 
     # -- calls ---------------------------------------------------------------------------------------------------------
 
-    def _batch(self, trace: Trace, fact: Event) -> Iterator[Ruling]:
-        if trace.run and trace.run.last and trace.run.last.limit:
+    def _started(self, trace: Trace, append: Append, start: ToolCallStart) -> Iterator[Ruling]:
+        """Calls that begin. With the first of its batch, asking is over for all that are still open."""
+        calls = {fact.call.call_uuid for fact in append.facts if isinstance(fact, ToolCallStart)}
+        if not asking_is_over(trace):
+            calls |= {state.call.call_uuid for state in trace.batch}
+        yield from self._judged(trace, append.first, calls, recorded="allow")
+        if start.child:
+            yield from self._hooks("subagent_start", trace, append.first, start.call.given(start.effective))
+
+    def _results(self, trace: Trace, append: Append, end: ToolCallEnd) -> Iterator[Ruling]:
+        """Results: of tools, of an agent, or without anything having been run."""
+        state, run = trace.of(end.call_uuid), trace.run
+        if append.brought:
+            for fact in append.facts:
+                if isinstance(fact, ToolCallEnd):
+                    yield from self._after("after_tool", trace, append.first, fact)
+        elif state is None or run is None:
+            return  # of a sub-agent's call, which was judged there
+        elif run.stop or run.halted or _at_limit(append):
+            yield from self._never_judged(trace, append.first)
+            yield from self._out_of_time(trace, append)
+        elif state.child:
+            yield from self._after("after_tool", trace, append.first, end)
+            yield from self._after("subagent_end", trace, append.first, end)
+        elif state.waiting:
+            if depth_of(trace.session_id):
+                return  # decided in the session that it works in
+            facts = settled(state, trace, self.policy, trace.now)
+            yield from self._compared(trace, append.first, [f for f in facts if isinstance(f, HookRuled)], state.call)
+        else:
+            recorded = "deny" if end.outcome == "denied" else ""
+            yield from self._judged(trace, append.first, {end.call_uuid}, recorded=recorded)
+
+    def _never_judged(self, trace: Trace, fact: Event) -> Iterator[Ruling]:
+        """What becomes of the calls that nobody came to decide."""
+        yield from self._judged(trace, fact, {state.call.call_uuid for state in trace.batch} - self.judged)
+
+    def _judged(self, trace: Trace, fact: Event, calls: Collection[str], *, recorded: str = "") -> Iterator[Ruling]:
+        """What becomes of these calls of the open batch. recorded: what the gate said of them here, in so far as they
+        were judged before, or were refused later.
+        """
+        run = trace.run
+        if run is None or (run.last and run.last.limit):
             return  # the last message of a run at its limit: its calls are carried out by nobody
         for state in trace.batch:
-            recorded = self.recording.calls[state.call.call_uuid]
-            verdict, said = _judged(self.policy, trace, state)
-            if verdict in ("deny", "error"):
-                self.denied.add(state.call.call_uuid)
-            by, shown = _speaker(self.policy, said, state.call), state.call.given(said.args)
-            yield from self._compared(trace, fact, said.rulings, state.call)
-            yield self._ruling(
-                fact, trace, GATE, by, verdict, said.reason, call=shown, recorded=recorded.verdict,
-                diverges=not recorded.same_course(verdict),
-            )  # fmt: skip
+            if state.end is None and state.call.call_uuid in calls:
+                standing = standing_of(state, trace, run, self.policy, trace.now, looks=False)
+                yield from self._compared(trace, fact, standing.rulings, state.call)
+                if verdict := _verdict(standing):
+                    yield from self._gate(trace, fact, standing, verdict, recorded)
 
-    def _started(self, trace: Trace, fact: ToolCallStart, call: ToolCall) -> Iterator[Ruling]:
-        """A call that is about to run: now only a refusal counts, of what it became, or after what came before it."""
-        state = trace.of(call.call_uuid)
-        if state is None or call.call_uuid in self.denied:
+    def _gate(self, trace: Trace, fact: Event, standing: Standing, verdict: str, recorded: str) -> Iterator[Ruling]:
+        """What the gate says of a call; of one that was judged before only, that it is refused by now, or is not."""
+        uuid = standing.state.call.call_uuid
+        known = self.recording.calls[uuid]
+        if uuid not in self.judged:
+            refused_later = recorded == "allow" and known.verdict in ("deny", "error")
+            said = recorded if refused_later else known.verdict
+            diverges = verdict != said if refused_later else not known.same_course(verdict)
+        elif uuid in self.denied or verdict == recorded or "deny" not in (verdict, recorded):
             return
-        if said := refusal(self.policy.gate, trace, call, state.inspection):
-            by = _speaker(self.policy, said, call)
-            yield self._ruling(fact, trace, GATE, by, "deny", said.reason, call=call, recorded="allow", diverges=True)
+        else:
+            said, diverges = recorded, True
+        self.judged.add(uuid)
+        if verdict in ("deny", "error"):
+            self.denied.add(uuid)
+        by, why, shown = _speaker(self.policy, standing)
+        yield self._ruling(fact, trace, GATE, by, verdict, why, call=shown, recorded=said, diverges=diverges)
 
     # -- hooks ---------------------------------------------------------------------------------------------------------
+
+    def _after(self, point: Point, trace: Trace, fact: Event, end: ToolCallEnd) -> Iterator[Ruling]:
+        """What hooks rule on a result; but what it was before one of them rewrote it is not on record."""
+        state = trace.of(end.call_uuid)
+        if state and state.started and not (point == "after_tool" and end.call_uuid in self.recording.rewritten):
+            call = state.call.given(state.started.effective)
+            yield from self._hooks(point, trace, fact, call, _bare(end))
 
     def _hooks(self, point: Point, trace: Trace, fact: Event, *about: Any) -> Iterator[Ruling]:
         yield from self._compared(trace, fact, run_point(point, self.policy.gate.hooks, trace, *about).rulings)
@@ -269,6 +322,10 @@ class _Replay:
         for fact in self.recording.left_over():
             if fact.point in _NOT_REPLAYED or fact.verdict in ("Observe", FAILED) or (fact.seq or 0) < self.since:
                 continue
+            if fact.point == "after_tool" and fact.call_uuid in self.recording.rewritten:
+                continue
+            if fact.call_uuid and fact.call_uuid not in self.recording.proposed:
+                continue  # of a sub-agent's call, which was judged there
             yield Ruling(
                 fact.seq or 0, fact.at, fact.run_id, fact.step, fact.point, fact.hook, NOTHING,
                 "under this policy the hook would not have ruled here", recorded=fact.verdict,
@@ -284,32 +341,22 @@ class _Replay:
         )  # fmt: skip
 
 
+class _AsRecorded(ContextCompressionInterceptor):
+    """Shortens a context where the recording does, since how large it was is not on record."""
+
+    def __init__(self, outcome: Event) -> None:
+        super().__init__()
+        self._outcome = outcome
+
+    def context(self, trace: Trace, measure: Measure) -> Context:
+        return Context(trace.messages, measure.size, measure.count)
+
+    def plan(self, context: Context, forced: int = 0) -> Plan | None:
+        fact = self._outcome
+        return Plan(fact.kept_from, 0, 0, 0, forced=forced) if isinstance(fact, ContextCompressed) else None
+
+
 _BY_POLICY: Final = ("completed", "limited", "failed")  # ends of a run that are no person's doing
-
-
-def _comes_of_a_step(fact: Event) -> bool:
-    """Whether this is the first that is stored of a step: its outcome, or a ruling that was stored before that."""
-    if isinstance(fact, RunStart):
-        return not fact.resumed
-    return isinstance(fact, OUTCOMES) or (isinstance(fact, HookRuled) and fact.point in _OF_STEPS)
-
-
-def _on_a_prompt(fact: Event) -> bool:
-    return isinstance(fact, PromptHeard) or (isinstance(fact, HookRuled) and fact.point in _OF_PROMPTS)
-
-
-def _not_judged_yet(fact: Event) -> bool:
-    on_the_message = isinstance(fact, HookRuled) and fact.point == "after_model"
-    return on_the_message or isinstance(fact, _NOT_JUDGED_YET)
-
-
-def _on_an_agent(fact: Event) -> bool:
-    """Whether it may be a ruling on what an agent brought, which is stored before that."""
-    return isinstance(fact, HookRuled) and fact.point in ("after_tool", "subagent_end")
-
-
-def _on_a_step(fact: Event) -> bool:
-    return isinstance(fact, HookRuled) and fact.point not in _OF_PROMPTS
 
 
 def _blocks(step: Step) -> bool:
@@ -319,18 +366,19 @@ def _blocks(step: Step) -> bool:
 
 def _on_record(step: Reason | Compress | Close | End, outcome: Event) -> list[HookRuled]:
     """The rulings of a step, as far as they would have been stored with what it came to."""
+    rulings = [ruling for ruling in step.rulings if ruling.point not in _NOT_REPLAYED]
     match outcome:
         case ModelFailed() if not getattr(step, "limit", ""):  # what hooks tell the model is told with the next attempt
-            return [*telling_nothing(step.rulings)]
+            return [*telling_nothing(rulings)]
         case RunEnd() if outcome.status not in _BY_POLICY and not isinstance(step, End):
             return []
-        case RunEnd(limit=limit) if limit and getattr(step, "limit", "") == limit:
+        case RunEnd(limit=limit) if limit and not isinstance(step, End) and getattr(step, "limit", "") == limit:
             # The recording is of a time when limits had no ruling and no last message.
-            return [ruling for ruling in step.rulings if ruling.hook != LIMITS]
+            return [ruling for ruling in rulings if ruling.hook != LIMITS]
         case ContextCompressed():
-            return [*telling_nothing(step.rulings)]
+            return [*telling_nothing(rulings)]
         case _:
-            return list(step.rulings)
+            return rulings
 
 
 def _course(outcome: Event) -> str:
@@ -352,39 +400,37 @@ def _another_course(step: Step, outcome: Event) -> tuple[str, str, str] | None:
     return None
 
 
-def _at(folder: Folder, fact: Event) -> Trace:
-    """The trace before this fact, at its time."""
-    return folder.trace(fact.at)
+def _at_limit(append: Append) -> bool:
+    """Whether this comes of a limit."""
+    return isinstance(append.first, HookRuled) and append.first.hook == LIMITS
 
 
-def _judged(policy: Policy, trace: Trace, state: CallState) -> tuple[str, Judgement]:
-    """What becomes of a call before anything of its batch runs, and why."""
-    call, gate = state.call, policy.gate
-    tool = gate.tools.get(call.name)
-    if tool is None:
-        return "error", Judgement("deny", call.args, f"There is no tool {call.name}.")
-    if problem := call.problem or misfit(tool, call.args):
-        return "error", Judgement("deny", call.args, problem)
-    said = judge(gate, trace, call, state.inspection)
-    if said.args is not call.args and (problem := misfit(tool, said.args)):
-        return "error", replace(said, reason=problem)
-    found = state.inspection(said.args)
-    if found and found.problem:
-        return "error", replace(said, reason=found.problem)
-    if said.effect == "deny":
-        return "deny", said
-    if trace.run and trace.run.rejected and call.given(said.args).effect in trace.run.rejected:
-        return "deny", replace(said, reason="a person rejected the same call in this run")
-    if said.effect == "ask" and not policy.can_ask:
-        return "deny", replace(said, reason=f"nobody can be asked: {said.reason}")
-    return said.effect, said
+def _bare(fact: E) -> E:
+    """The fact as hooks were asked about it, before it was stored."""
+    return replace(fact, session_id="", run_id="", at=0.0, seq=None)
 
 
-def _speaker(policy: Policy, said: Judgement, call: ToolCall) -> str:
-    """Who decided: the rule, the hook that denied or asked, the tool's strategy, or the default."""
-    if said.rule:
-        return f"rule {said.rule}"
+def _verdict(standing: Standing) -> str:
+    """What becomes of a call that stands so, "" if nothing is said of that."""
+    if standing.end:
+        by_people = standing.state.submitted and not standing.said
+        return "" if by_people else said_by(standing.end)
+    return "ask" if standing.task else "allow" if standing.cleared else ""
+
+
+def _speaker(policy: Policy, standing: Standing) -> tuple[str, str, ToolCall]:
+    """Who decided where a call stands (the rule, the hook that denied or asked, the tool's strategy, or the default),
+    why, and the call as it was decided on.
+    """
+    call, said = standing.state.call, standing.said
+    told = standing.end.content.removeprefix("Denied: ") if standing.end else ""
+    if said is None:
+        return _unnamed(policy, call), told, call
+    why = said.reason if said.effect == _verdict(standing) else told
     spoke = [ruling.hook for ruling in said.rulings if ruling.verdict.casefold() == said.effect]
-    if spoke:
-        return spoke[0]
+    by = f"rule {said.rule}" if said.rule else spoke[0] if spoke else _unnamed(policy, call)
+    return by, why, call.given(said.args)
+
+
+def _unnamed(policy: Policy, call: ToolCall) -> str:
     return "strategy" if call.name in policy.gate.strategies else "default"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
 from harness_core.asking import summarised
 from harness_core.background import Interrupted, interruptibly
-from harness_core.events import ContextCompressed, HookRuled, Ledger
+from harness_core.events import ContextCompressed, Event, Ledger
 from harness_core.hooks import run_point
 from harness_core.interceptors.compression import MOST_FUTILE
 from harness_core.journal import Journal
@@ -40,6 +40,8 @@ async def shorten(
     compression, measure, trace, plan = policy.compression, policy.measure, journal.trace, step.plan
     assert compression is not None
     assert measure is not None
+    if trace.seq != recorder.decided_on:  # hooks have not seen what came since
+        return None
     context = compression.context(trace, measure)
     try:
         asking = summarised(around, compression.summarise(context, plan), until)
@@ -60,15 +62,24 @@ async def shorten(
         tokens_before=context.tokens,
         tokens=after.tokens,
         counter=measure.counter,
+        upto=trace.seq,
     )
-    after_it = run_point("after_compress", policy.gate.hooks, replace(trace, now=around.clock.now()), fact)
-    # After the fact, which a fold may begin with.
-    rulings = (*step.rulings, *after_it.rulings)
-    return fact if await _recorded(fact, rulings, trace, journal, recorder) else None
+
+    def now() -> Sequence[Event]:
+        made = replace(fact, ledger=journal.ledger())
+        seen = replace(journal.trace, now=around.clock.now())
+        # After the fact, which a fold may begin with.
+        return made, *step.rulings, *run_point("after_compress", policy.gate.hooks, seen, made).rulings
+
+    return fact if await _recorded(fact, now, trace, journal, recorder) else None
 
 
 async def _recorded(
-    fact: ContextCompressed, rulings: Sequence[HookRuled], built_from: Trace, journal: Journal, recorder: Recorder
+    fact: ContextCompressed,
+    now: Callable[[], Sequence[Event]],
+    built_from: Trace,
+    journal: Journal,
+    recorder: Recorder,
 ) -> bool:
     """With what the session is now: people may have said and decided things while the summary was made."""
     for _ in range(COMPRESSION_TRIES):
@@ -76,7 +87,7 @@ async def _recorded(
         if trace.run is None or trace.run.stop or trace.batch or trace.messages != built_from.messages:
             return False
         recorder.decided_on = trace.seq
-        if await recorder.record((replace(fact, ledger=journal.ledger()), *rulings), guarded=True):
+        if await recorder.record(now(), guarded=True):
             _tell_if_futile(fact, journal)
             return True
     return False

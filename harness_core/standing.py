@@ -15,18 +15,30 @@ from harness_core.types import Args, same
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Where one open call stands. Exactly one of the fields beside `state` and `rulings` is set; none means waiting."""
+    """Where one open call stands. Exactly one of look, task, cleared and end is set; none means waiting.
+
+    said: what the gate said, if it was asked.
+    """
 
     state: CallState
     look: Args | None = None
     task: HITLTask | None = None
     cleared: Cleared | None = None
     end: ToolCallEnd | None = None
-    rulings: tuple[HookRuled, ...] = ()
+    said: Judgement | None = None
+
+    @property
+    def rulings(self) -> tuple[HookRuled, ...]:
+        """What hooks ruled on it, to go on record with what comes of it."""
+        return self.said.rulings if self.said else ()
 
 
-def standing_of(state: CallState, trace: Trace, run: Run, policy: Policy, now: float) -> Standing:
-    """Where an open call stands now. now: seconds since the epoch."""
+def standing_of(
+    state: CallState, trace: Trace, run: Run, policy: Policy, now: float, *, looks: bool = True
+) -> Standing:
+    """Where an open call stands now. now: seconds since the epoch. looks: whether its tool can look at the world where
+    it has not; if not, it is judged without.
+    """
     call = state.call
     tool = policy.gate.tools.get(call.name)
     if _is_lost(state):
@@ -44,13 +56,13 @@ def standing_of(state: CallState, trace: Trace, run: Run, policy: Policy, now: f
     else:
         verdict = judge(policy.gate, trace, call, state.inspection)
     if verdict.args is not call.args and (problem := misfit(tool, verdict.args)):
-        return Standing(state, end=results.unusable(call, problem), rulings=verdict.rulings)
+        return Standing(state, end=results.unusable(call, problem), said=verdict)
     found = state.inspection(verdict.args)
     # What is denied as it stands stays so, and a look may tell others of it: of a host's name, whoever resolves it.
-    if tool.inspects and found is None and verdict.effect != "deny":
+    if looks and tool.inspects and found is None and verdict.effect != "deny":
         return Standing(state, look=verdict.args)
     if found and found.problem:
-        return Standing(state, end=results.unusable(call, found.problem), rulings=verdict.rulings)
+        return Standing(state, end=results.unusable(call, found.problem), said=verdict)
     return _judged(state, verdict, trace, run, policy, now)
 
 
@@ -62,16 +74,16 @@ def asking_is_over(trace: Trace) -> bool:
 def _judged(state: CallState, verdict: Judgement, trace: Trace, run: Run, policy: Policy, now: float) -> Standing:
     call = state.call
     if verdict.effect == "deny":
-        return Standing(state, end=results.denied(call, verdict.reason), rulings=verdict.rulings)
+        return Standing(state, end=results.denied(call, verdict.reason), said=verdict)
     shown = call.given(verdict.args)
     if run.rejected and shown.effect in run.rejected:
-        return Standing(state, end=results.rejected_again(call, run.rejected[shown.effect]), rulings=verdict.rulings)
+        return Standing(state, end=results.rejected_again(call, run.rejected[shown.effect]), said=verdict)
     if verdict.effect == "allow":
-        return Standing(state, cleared=Cleared(call, verdict.args, rulings=verdict.rulings))
+        return Standing(state, cleared=Cleared(call, verdict.args, rulings=verdict.rulings), said=verdict)
     if not policy.can_ask:
-        return Standing(state, end=results.nobody_to_ask(call, verdict.reason), rulings=verdict.rulings)
+        return Standing(state, end=results.nobody_to_ask(call, verdict.reason), said=verdict)
     task = _task(state, verdict.args, verdict.reason, run, policy, now)
-    return Standing(state, task=replace(task, may_always=verdict.may_always), rulings=verdict.rulings)
+    return Standing(state, task=replace(task, may_always=verdict.may_always), said=verdict)
 
 
 def _decided(state: CallState, trace: Trace, policy: Policy) -> Standing:
@@ -93,7 +105,7 @@ def _refused(state: CallState, denied: Judgement) -> Standing:
     end = results.denied(state.call, denied.reason)
     if state.started:  # to be run again, and it may have happened the first time
         end = results.unknown(state.call, f"it was started once, and may not be run again: {denied.reason}")
-    return Standing(state, end=end, rulings=denied.rulings)
+    return Standing(state, end=end, said=denied)
 
 
 def decided_end(state: CallState) -> ToolCallEnd | None:

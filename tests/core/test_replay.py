@@ -105,9 +105,9 @@ def test_a_refusal_parts_the_course_and_its_siblings_are_still_certain() -> None
 
     said = replay(facts, policy(PermissionRule.deny("look")))
 
-    assert told(said) == [("rule deny look", "deny", "allow"), ("default", "ask", "ask"), ("default", "ask", "ask")]
+    assert told(said) == [("default", "ask", "ask"), ("rule deny look", "deny", "allow"), ("default", "ask", "ask")]
     assert [r.conditional for r in said] == [False, False, True]
-    assert "denies this call" in said[0].reason
+    assert "denies this call" in said[1].reason
 
 
 def test_what_the_tools_saw_comes_from_the_recording() -> None:
@@ -135,7 +135,7 @@ def test_where_nobody_can_be_asked_what_would_ask_is_refused() -> None:
     said = replay(UNASKED, policy(can_ask=False))[1]
 
     assert (said.verdict, said.diverges) == ("deny", True)
-    assert said.reason.startswith("nobody can be asked")
+    assert "nobody can be asked" in said.reason
 
 
 def test_a_call_that_was_let_through_may_be_refused_when_it_is_about_to_run() -> None:

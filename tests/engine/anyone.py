@@ -9,7 +9,7 @@ from contextlib import suppress
 from hypothesis import strategies as st
 
 from harness_core.engine import HarnessEngine
-from harness_core.errors import DecisionRefused
+from harness_core.errors import DecisionRefused, StoreError
 from harness_core.events import Event, HITLSubmitted, ReasonEnd, RuleChanged, RunEnd, RunStart, ToolCallStart
 from harness_core.handle import HITL
 from harness_core.hitl import Approve, HITLDecision, Rerun
@@ -43,6 +43,7 @@ async def do_anything(
     engine = made()
     for number, move in enumerate(["prompt", *data.draw(st.lists(MOVES, max_size=moves))]):
         session = await engine.session("s")
+        bench.clock.advance(0.001)  # nobody does two things at once
         match move:
             case "prompt":
                 await _heard(engine, f"prompt {number}")
@@ -68,7 +69,10 @@ async def do_anything(
 
 
 async def _heard(engine: HarnessEngine, prompt: str = "") -> None:
-    events = await request(engine, prompt)
+    try:
+        events = await request(engine, prompt)
+    except StoreError:  # as when a process dies: whoever comes next goes on
+        return
     assert isinstance(events[0], RunStart)
     assert [type(e) for e in events].count(RunEnd) == 1
     assert isinstance(events[-1], RunEnd)

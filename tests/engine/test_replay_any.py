@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from harness_core.delegate import hired
 from harness_core.engine import HarnessEngine
-from harness_core.events import Event
+from harness_core.events import ContextCompressed, Event, HookRuled, RunEnd
 from harness_core.journal_ids import depth_of
 from harness_core.replay import replay, with_rules_of
 from harness_core.steps import Policy
@@ -62,21 +63,27 @@ async def _any_session(data: st.DataObject, folder: Path) -> None:
     await bench.drop()
 
     for name in journals:
-        rulings = replay(_whole(journals, name), await _policy(engine, journals, name))
-        assert [r for r in rulings if r.differs or r.diverges] == [], name
+        policy = await policy_of(engine, journals, name)
+        for facts in (whole(journals, name), [*map(older, whole(journals, name))]):
+            assert [r for r in replay(facts, policy) if r.differs or r.diverges] == [], name
 
 
-def _whole(journals: Mapping[str, Sequence[Event]], name: str) -> Sequence[Event]:
+def older(fact: Event) -> Event:
+    """The fact as in a journal that does not tell what hooks had seen: only its moment says what it was stored with."""
+    return replace(fact, upto=0) if isinstance(fact, HookRuled | ContextCompressed | RunEnd) else fact
+
+
+def whole(journals: Mapping[str, Sequence[Event]], name: str) -> Sequence[Event]:
     """The facts of a journal, with the rules of those around it."""
     outer = name.rpartition("/")[0]
-    return with_rules_of(_whole(journals, outer), journals[name]) if outer else journals[name]
+    return with_rules_of(whole(journals, outer), journals[name]) if outer else journals[name]
 
 
-async def _policy(engine: HarnessEngine, journals: Mapping[str, Sequence[Event]], name: str) -> Policy:
+async def policy_of(engine: HarnessEngine, journals: Mapping[str, Sequence[Event]], name: str) -> Policy:
     """The engine's policy for a journal, without rules of the session: those are facts."""
     outer, _, call_uuid = name.rpartition("/")
     if not outer:
         return await engine.policy(name)
     agent = engine._subagents.named(hired(journals[outer], call_uuid))
     assert agent
-    return engine._subagents.policy(await _policy(engine, journals, outer), (), agent, depth_of(name))
+    return engine._subagents.policy(await policy_of(engine, journals, outer), (), agent, depth_of(name))

@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from harness_core.errors import ModelError
+from harness_core.events import HookRuled
 from harness_core.hooks import Compress, Deny, Inject, Observe, Rewrite, Stop
 from harness_core.interceptors.compression import ContextCompressionInterceptor
 from harness_core.interceptors.stop_loop import StopLoopInterceptor
 from harness_core.replay import Ruling, replay
 from harness_core.session import Trace
-from harness_core.testing import RecordingTool, ScriptedModel, call
+from harness_core.testing import FakeClock, RecordingTool, ScriptedModel, call
 from tests.engine.harness import Bench, request
 from tests.engine.test_replay_any import Ticking
 
@@ -39,6 +40,60 @@ async def replayed(bench: Bench, model: Any, hook: Any, *given: RecordingTool, *
         await request(engine, prompt)
     rulings = replay(await bench.store.read("s"), await engine.policy("s"))
     return [ruling for ruling in rulings if ruling.differs or ruling.diverges]
+
+
+class Counts:
+    """Notes of each call, and of each result, how many of their batch have ended."""
+
+    name = "counts"
+
+    def before_tool(self, trace: Trace, call: Any) -> Observe:
+        return Observe(f"{call.name}: {sum(state.end is not None for state in trace.batch)}")
+
+    def after_tool(self, trace: Trace, call: Any, result: Any) -> Observe:
+        return self.before_tool(trace, call)
+
+
+@pytest.mark.parametrize("clock", [FakeClock, Ticking])
+async def test_a_hook_that_counts_results_finds_as_many_in_the_replay_whatever_the_clock_says(
+    bench: Bench, clock: type[FakeClock]
+) -> None:
+    bench.clock = clock(auto=True)
+    calls = [call("gone"), call("look"), call("look"), call("fails"), call("look")]
+    fails = RecordingTool("fails", read_only=True, fails="no")
+    tools = [RecordingTool("look", read_only=True, repeatable=True), fails]
+    engine = bench.engine(ScriptedModel(calls, then="done"), tools, interceptors=[Counts()])
+    await request(engine, "go")
+
+    facts = await bench.store.read("s")
+    rulings = replay(facts, await engine.policy("s"))
+
+    noted = [(f.point, f.reason) for f in facts if isinstance(f, HookRuled) and f.hook == "counts"]
+    judged = [("before_tool", f"{name}: 1") for name in ("look", "look", "fails", "look")]
+    ended = [("after_tool", counted) for counted in ("look: 1", "look: 1", "fails: 3", "look: 4")]
+    assert noted == [*judged, *ended]
+    assert [(r.point, r.reason) for r in rulings if r.hook == "counts"] == noted
+
+
+async def test_what_people_say_while_a_model_is_asked_no_hook_has_seen_before(bench: Bench) -> None:
+    class Busy(ScriptedModel):
+        async def stream(self, asked: Any, deadline: Any) -> Any:
+            await engine.prompt("s", "and that", key="p", wake=False)
+            async for part in super().stream(asked, deadline):
+                yield part
+
+    class Looks:
+        name = "looks"
+
+        def before_model(self, trace: Trace) -> Inject | None:
+            return Inject("Somebody else spoke.") if "and that" in [prompt.text for prompt in trace.inbox] else None
+
+    engine = bench.engine(Busy("one", "two"), interceptors=[Looks()])
+    await request(engine, "go")
+    rulings = replay(await bench.store.read("s"), await engine.policy("s"))
+
+    assert [(r.point, r.verdict) for r in rulings if r.hook == "looks"] == [("before_model", "Inject")]
+    assert [r for r in rulings if r.differs or r.diverges] == []
 
 
 @pytest.mark.parametrize("limit", ["", "of mine"])
