@@ -84,7 +84,7 @@ def trace(settings: Settings, given: argparse.Namespace) -> int:
 def heading(session_id: str, facts: tuple[Event, ...]) -> str:
     """The first line about a session, and the head of the table."""
     until = f"{moment(facts[0].at)} to {moment(facts[-1].at)} UTC" if facts else "nothing"
-    return f"{session_id}: {len(facts)} facts, {until}\n  seq  time      step"
+    return f"{session_id}: {len(facts)} facts, {until}\n  seq  time      step  what happened"
 
 
 # -- replay ------------------------------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ Replayed = Mapping[str, Sequence[Ruling]]  # by session
 
 def replayed(rulings: Sequence[Ruling]) -> Iterator[str]:
     """The timeline of one session under another policy, and what it comes to."""
-    yield "  seq  time      step    point               verdict"
+    yield "  seq  time      step    point               verdict — by whom: why"
     parted = False
     for ruling in rulings:
         if ruling.conditional and not parted:
@@ -35,10 +35,16 @@ def replayed(rulings: Sequence[Ruling]) -> Iterator[str]:
         yield _line(ruling)
     for fight in fights(moves_replayed(rulings)):
         yield f"{fight.seq:>5}  CONFLICT: {shown_line(str(fight), 2 * TEXT)}"
+    yield _sum(rulings)
+
+
+def _sum(rulings: Sequence[Ruling]) -> str:
+    """What it all comes to."""
     different = sum(ruling.differs for ruling in rulings)
-    first = next((ruling.seq for ruling in rulings if ruling.diverges), None)
-    course = f"it parts from the recording at fact {first}" if first else "the session would have gone the same way"
-    yield f"{_many(len(rulings), 'verdict')}, {different} not as recorded; {course}."
+    compared = f"{_many(len(rulings), 'verdict')}, {f'{different} not' if different else 'all'} as recorded"
+    if first := next((ruling.seq for ruling in rulings if ruling.diverges), None):
+        return f"{compared}: from fact {first} on (→) the session would have gone another way."
+    return f"{compared}{', but' if different else ':'} the session would have gone the same way."
 
 
 def _line(ruling: Ruling) -> str:

@@ -91,13 +91,14 @@ class _Told:
         self._calls: dict[str, ToolCall] = {}
         self._tasks: dict[str, HITLTask] = {}
         self._agents: dict[str, str] = {}  # whose call it is, if it is a sub-agent's
+        self._answer = ""  # what the model said last
 
     def texts(self, fact: Event) -> Iterator[str]:
         match fact:
             case RunStart(resumed=False):
                 self.step = 0
             case ReasonEnd():
-                self.step = fact.step
+                self.step, self._answer = fact.step, fact.text
                 self._calls.update((call.call_uuid, call) for call in fact.calls)
             case HITLPending():
                 self._tasks.update((task.fingerprint, task) for task in fact.tasks)
@@ -128,7 +129,7 @@ class _Told:
             case ModelFailed(kind=kind, message=message):
                 yield f"the model failed ({kind}), attempt {fact.attempt}: {shown_line(message, TEXT)}"
             case Inspected(call_uuid=uuid, found=found):
-                yield f"{self._name(uuid)} looked at the world" + (
+                yield f"what {self._name(uuid)} would touch was looked up" + (
                     f": {shown_line(found.problem, TEXT)}" * bool(found.problem)
                 )
             case HookRuled():
@@ -150,7 +151,7 @@ class _Told:
                 yield f"{self._name(call.call_uuid)} runs"
             case ToolCallEnd(call_uuid=uuid, outcome=outcome, content=content, seconds=seconds):
                 took = f" after {seconds:.1f} s" if seconds else ""
-                yield f"{self._name(uuid)} came to {outcome}{took}: {shown_line(content, TEXT)}"
+                yield f"{self._name(uuid)} ended {outcome}{took}: {shown_line(content, TEXT)}"
             case RuleChanged(change=change, rule=rule, by=by, why=why):
                 reason = f": {shown_line(why, TEXT)}" if why else ""
                 yield f"rule #{rule.id} {change} by {_who(by)} ({shown_line(str(rule), ARGS)}){reason}"
@@ -163,7 +164,8 @@ class _Told:
                 yield f"{_who(by)} asked to stop"
             case RunEnd(status=status, answer=answer, limit=limit):
                 why = f" at the limit {limit}" if limit else ""
-                yield f"run {fact.run_id} ended: {status}{why}: {shown_line(answer, TEXT) or '(no answer)'}"
+                told = shown_line(answer, TEXT) or "(no answer)"
+                yield f"run {fact.run_id} ended: {status}{why}" + (f": {told}" if answer != self._answer else "")
 
     def _reasoned(self, fact: ReasonEnd) -> Iterator[str]:
         if fact.text.strip() or not fact.calls:

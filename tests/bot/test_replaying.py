@@ -41,7 +41,7 @@ def test_a_trace_tells_what_happened_when_and_by_whom(data: Path, capsys: pytest
     assert "the model calls bash (2-1): touch report.txt" in told
     assert any("bash (2-1) waits for a person, #" in line and "touch is not one of" in line for line in told)
     assert any("approved by U0REVIEWER, via button" in line for line in told)
-    assert told[-1] == "run r51c2 ended: completed: The report is there."
+    assert told[-1] == "run r51c2 ended: completed"
     assert out.splitlines()[2].split()[:2] == ["1", "09:30:00"]
 
 
@@ -113,7 +113,7 @@ def test_under_the_policy_in_force_a_session_goes_the_same_way(data: Path, capsy
     code, out, _ = run(data, capsys, "replay", THREAD)
 
     assert code == 0
-    assert out.endswith("2 verdicts, 0 not as recorded; the session would have gone the same way.\n")
+    assert out.endswith("2 verdicts, all as recorded: the session would have gone the same way.\n")
 
 
 def test_a_replay_tells_where_another_policy_parts_from_the_recording(
@@ -123,7 +123,7 @@ def test_a_replay_tells_where_another_policy_parts_from_the_recording(
 
     assert code == 0
     assert "→ gate                deny (recorded: ask)  bash touch report.txt — rule deny bash touch *: " in out
-    assert out.endswith("1 not as recorded; it parts from the recording at fact 9.\n")
+    assert out.endswith("1 not as recorded: from fact 9 on (→) the session would have gone another way.\n")
 
 
 def test_a_replay_is_there_for_programs_too(data: Path, policy: str, capsys: pytest.CaptureFixture[str]) -> None:

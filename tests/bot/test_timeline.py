@@ -75,7 +75,7 @@ def test_every_kind_of_fact_has_a_line() -> None:
         "the model failed (server), attempt 1: away",
         "the model said: so",
         "the model calls change (1-1): n: 1",
-        "change (1-1) looked at the world",
+        "what change (1-1) would touch was looked up",
         "hook caps [budget] at before_tool, change (1-1): Ask: once too often (do look)",
         "change (1-1) waits for a person, #3f9a1c: it may change something",
         "#3f9a1c: U2 votes to approve",
@@ -84,7 +84,7 @@ def test_every_kind_of_fact_has_a_line() -> None:
         "run r1 goes on, taken over (attempt 2)",
         "change (1-1) was changed by U2 to: n: 2",
         "change (1-1) runs",
-        "change (1-1) came to ok after 1.2 s: done",
+        "change (1-1) ended ok after 1.2 s: done",
         "the context was shortened from 4,000 to 300 tokens: too long",
         "other settings hold from here on (policy abcdef)",
         "U3 asked to stop",
@@ -104,7 +104,7 @@ def test_a_call_that_is_handed_over_and_what_its_agent_asks_are_told_by_name() -
     )[1:] == [
         "task (1-1) is handed to worker, in s/r1-1-1",
         "worker's change (1-1) waits for a person, #3f9a1c: it may change something",
-        "worker's change (1-1) came to ok: done",
+        "worker's change (1-1) ended ok: done",
     ]
 
 
