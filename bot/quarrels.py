@@ -53,7 +53,7 @@ class Quarrels:
         """Look at a session again when a rule has refused something there. The facts remember what this does not."""
         refused = [event.seq or 0 for event in events if _refuses(event)]
         if refused and thread_of(root_of(journal)):  # or that of a sub-agent
-            self._soon(self._look(journal, refused[0]))
+            self._soon(self._look(journal, range(refused[0], refused[-1] + 1)))
 
     async def idle(self) -> None:
         """Wait until everything was looked at."""
@@ -66,14 +66,15 @@ class Quarrels:
             task.cancel()
         await asyncio.gather(*self._looking, return_exceptions=True)
 
-    async def _look(self, session_id: str, since: int) -> None:
+    async def _look(self, session_id: str, refused: range) -> None:
+        """Tell the fights that these facts made; what came after them has a look of its own."""
         try:
             found = fights(moves_of(await self._store.open(session_id)))
         except StoreError:
             log.exception("a session could not be looked at for rules that fight")
             return
         for fight in found:
-            if fight.seq >= since:
+            if fight.seq in refused:
                 log.warning("two rules fight", extra={"fields": fields_of(session_id, fight)})
 
     def _soon(self, work: Coroutine[Any, Any, None]) -> None:

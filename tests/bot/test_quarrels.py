@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from collections.abc import Sequence
 
 import pytest
 
@@ -10,7 +12,7 @@ from bot.facts import StandingRuleAdded
 from bot.quarrels import Quarrels, dead_ends_in, fields_of, warn
 from bot.settings import InForce
 from harness_core.conflicts import Fight
-from harness_core.events import HookRuled, Prompted, ReasonEnd, RunStart
+from harness_core.events import Event, HookRuled, Prompted, ReasonEnd, RunStart
 from harness_core.guards import guards_from
 from harness_core.permissions.judge import Gate
 from harness_core.permissions.rule import PermissionRule
@@ -61,24 +63,49 @@ def test_the_log_holds_no_pattern_of_a_rule() -> None:
     assert fields_of(SESSION, fight)["demands"] == "lookup"
 
 
+def tried(step: int) -> list[Event]:
+    """A call that one rule refuses, and another that demands it."""
+    call = tool_call("report", uuid=f"c{step}")
+    ruled = HookRuled("before_tool", "terminal", "termination", "Deny", "over", step, call.call_uuid, run_id="r1")
+    told = HookRuled(
+        "before_stop", "finish", "termination", "Continue", "not yet", step, suggests="report", run_id="r1"
+    )
+    return [ReasonEnd("", (call,), step=step), ruled, denied(call, "over"), told]
+
+
 async def test_a_fight_is_told_with_the_fact_that_makes_it_one(caplog: pytest.LogCaptureFixture) -> None:
     store = MemoryStore()
     quarrels = Quarrels(store)
     store.changed(quarrels.take)
     await store.append(SESSION, [Prompted("go"), RunStart("r1")])
 
-    def tried(step: int) -> list[ReasonEnd | HookRuled]:
-        call = tool_call("report", uuid=f"c{step}")
-        ruled = HookRuled("before_tool", "terminal", "termination", "Deny", "over", step, call.call_uuid, run_id="r1")
-        told = HookRuled(
-            "before_stop", "finish", "termination", "Continue", "not yet", step, suggests="report", run_id="r1"
-        )
-        return [ReasonEnd("", (call,), step=step), ruled, denied(call, "over"), told]  # type: ignore[list-item]
-
     with caplog.at_level(logging.WARNING):
         for step in (1, 2, 3):
             await store.append(SESSION, tried(step))
             await quarrels.idle()
+
+    assert [record.getMessage() for record in caplog.records] == ["two rules fight"]
+    await quarrels.close()
+
+
+async def test_a_fight_is_told_once_though_the_store_is_slow_to_show_it(caplog: pytest.LogCaptureFixture) -> None:
+    class Slow(MemoryStore):
+        shown = asyncio.Event()
+
+        async def open(self, session_id: str) -> Sequence[Event]:
+            await self.shown.wait()
+            return await super().open(session_id)
+
+    store = Slow()
+    quarrels = Quarrels(store)
+    store.changed(quarrels.take)
+    await store.append(SESSION, [Prompted("go"), RunStart("r1")])
+
+    with caplog.at_level(logging.WARNING):
+        for step in (1, 2, 3):
+            await store.append(SESSION, tried(step))
+        store.shown.set()
+        await quarrels.idle()
 
     assert [record.getMessage() for record in caplog.records] == ["two rules fight"]
     await quarrels.close()
