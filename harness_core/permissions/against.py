@@ -17,9 +17,9 @@ from harness_core.permissions.paths import World, covers, placed
 from harness_core.permissions.patterns import Line
 from harness_core.permissions.rule import PermissionRule
 from harness_core.permissions.spelling import Glob, base_name
-from harness_core.permissions.subjects import KINDS, every_path, every_text, same_json
+from harness_core.permissions.subjects import KINDS, every_path, every_text, means_json
 from harness_core.permissions.url_rules import denies
-from harness_core.types import Args, canonical
+from harness_core.types import Args
 
 
 def struck(
@@ -51,7 +51,7 @@ def _about(rules: Shelf, tool: str, args: Args) -> Iterable[PermissionRule]:
 def _strikes(rule: PermissionRule, tool: str, args: Args, world: World) -> bool:
     """Whether a deny or ask rule that names the tool matches these arguments, in any reading of them."""
     if rule.arguments is not None:
-        return rule.arguments == canonical(args)
+        return means_json(rule.arguments, args)
     if rule.pattern is None or rule.pattern == "":
         return True
     kind = KINDS.get(tool.casefold(), "other")
@@ -62,7 +62,9 @@ def _strikes(rule: PermissionRule, tool: str, args: Args, world: World) -> bool:
     if kind == "url":
         found = [*every_text(args), *world.redirects]
         return any(denies(rule.pattern, text, world.addresses) for text in found)
-    return same_json(rule.pattern, args) or any(rule.pattern == text for text in args.values() if isinstance(text, str))
+    return means_json(rule.pattern, args) or any(
+        rule.pattern == text for text in args.values() if isinstance(text, str)
+    )
 
 
 def _strikes_command(pattern: str, command: str) -> bool:

@@ -115,6 +115,14 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return found
 
 
+def means_json(pattern: str, args: Args) -> bool:
+    """Whether a pattern means these arguments in whatever way their numbers are written: 1000, 1000.0 and 1e3."""
+    try:
+        return bool(unambiguous(pattern) == json.loads(canonical(args)))
+    except ValueError:
+        return False
+
+
 def same_json(pattern: str, args: Args) -> bool:
     """Whether a pattern is the JSON of exactly these arguments, compared as values."""
     try:
