@@ -7,7 +7,7 @@ import logging
 from collections.abc import AsyncIterator, Callable
 from typing import Final
 
-from harness_core.background import ends_us
+from harness_core.background import ends_us, in_time
 from harness_core.calls import normalise, valid_text
 from harness_core.codec import Codec
 from harness_core.compression.strategies import Answer, Summarising
@@ -32,6 +32,15 @@ async def ask(
 ) -> ModelReply:
     """The model's reply. until: when the run's time is over. show: gets the deltas. Raises ModelError."""
     seconds = until.left(around.clock.monotonic(), around.model_timeout)
+    try:
+        return await in_time(_answer(around, request, seconds, show), seconds)
+    except TimeoutError as error:
+        raise ModelError("timeout", f"no answer within {seconds:.0f} s") from error
+
+
+async def _answer(
+    around: Surroundings, request: ModelRequest, seconds: float, show: Callable[[Event], None] | None
+) -> ModelReply:
     deadline = Deadline(around.clock.monotonic() + seconds)
     reply: ModelReply | None = None
     try:
@@ -46,8 +55,8 @@ async def ask(
         if _can_be_stored(error):
             raise
         raise ModelError("server", f"{error.kind}: {in_words(error)}") from error
-    except TimeoutError as error:
-        raise ModelError("timeout", f"no answer within {seconds:.0f} s") from error
+    except TimeoutError:
+        raise
     except BaseException as error:  # an adapter's fault is the model's failure, and is put on record as one
         if ends_us(error):
             raise

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Collection, Coroutine
 from typing import Any, Final, TypeVar
 
 from harness_core.errors import LeaseLost
@@ -70,5 +70,32 @@ async def interruptibly(work: Coroutine[Any, Any, T], stopping: asyncio.Future[N
         raise Interrupted if lease.valid() else LeaseLost
     finally:
         if not task.done():
-            task.cancel()
-            await asyncio.wait({task}, timeout=LEAVE)
+            await put_down({task})
+
+
+async def in_time(work: Coroutine[Any, Any, T], seconds: float) -> T:
+    """What the work comes to. It keeps a time-out of so many seconds itself, and lets no exit out, which would end the
+    event loop. Raises TimeoutError for work that will not end though its time is over; it is left behind.
+    """
+    task = asyncio.ensure_future(work)
+    try:
+        await ended({task}, seconds)
+    except asyncio.CancelledError:
+        await put_down({task})
+        raise
+    if task.done():
+        return task.result()
+    task.cancel()
+    raise TimeoutError
+
+
+async def ended(tasks: Collection[asyncio.Future[Any]], seconds: float) -> None:
+    """Wait for these, which keep a time-out of so many seconds themselves; but for none that will not end then."""
+    await asyncio.wait(tasks, timeout=seconds + LEAVE)
+
+
+async def put_down(tasks: Collection[asyncio.Future[Any]]) -> None:
+    """Cancel these, and wait until they have ended. One that will not is left behind, and not waited for."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks, timeout=LEAVE)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Final, get_args
 
 from harness_core import results
-from harness_core.background import LEAVE, Interrupted, ends_us, interruptibly
+from harness_core.background import Interrupted, ended, ends_us, in_time, interruptibly, put_down
 from harness_core.calls import valid_text
 from harness_core.codec import Codec
 from harness_core.errors import ToolFailed, in_words
@@ -28,6 +28,7 @@ _CODEC: Final = Codec()  # to try what comes from outside, before it is recorded
 
 INSPECT_TIMEOUT: Final = 15.0  # seconds that looking may take
 STOPPED: Final = "it was stopped while it ran"
+STUBBORN: Final = "it took too long, would not be stopped, and may still be running"
 
 
 def context(around: Surroundings, session_id: str, call_uuid: str, seconds: float) -> ToolContext:
@@ -39,7 +40,15 @@ def context(around: Surroundings, session_id: str, call_uuid: str, seconds: floa
 
 async def inspected(around: Surroundings, session_id: str, call: ToolCall, args: Args, until: Deadline) -> Inspection:
     """What the call's tool sees for these arguments; its fault is a problem of the call. until: see run_all."""
-    tool, seconds = around.tools[call.name], until.left(around.clock.monotonic(), INSPECT_TIMEOUT)
+    seconds = until.left(around.clock.monotonic(), INSPECT_TIMEOUT)
+    try:
+        return await in_time(_seen(around, session_id, call, args, seconds), seconds)
+    except TimeoutError:
+        return _unseen("it took too long")
+
+
+async def _seen(around: Surroundings, session_id: str, call: ToolCall, args: Args, seconds: float) -> Inspection:
+    tool = around.tools[call.name]
     try:
         async with asyncio.timeout(seconds):
             where = context(around, session_id, call.call_uuid, seconds)
@@ -47,8 +56,11 @@ async def inspected(around: Surroundings, session_id: str, call: ToolCall, args:
     except BaseException as error:  # what cannot be looked at cannot be judged, so the model is told instead
         if ends_us(error):
             raise
-        why = "it took too long" if isinstance(error, TimeoutError) else in_words(error)
-        return Inspection(problem=valid_text(f"The call could not be inspected: {mask(why)}"))
+        return _unseen("it took too long" if isinstance(error, TimeoutError) else in_words(error))
+
+
+def _unseen(why: str) -> Inspection:
+    return Inspection(problem=valid_text(f"The call could not be inspected: {mask(why)}"))
 
 
 async def run_all(
@@ -62,24 +74,25 @@ async def run_all(
     """Run these calls at the same time. One that a stop cuts short is of unknown outcome. until: when the run's time is
     over. Raises LeaseLost.
     """
-    tasks = [asyncio.ensure_future(_run(around, session_id, c, until)) for c in cleared]
+    given = [until.left(around.clock.monotonic(), around.tools[c.call.name].timeout) for c in cleared]
+    tasks = [
+        asyncio.ensure_future(_run(around, session_id, c, seconds)) for c, seconds in zip(cleared, given, strict=True)
+    ]
+    why = STUBBORN
     try:
-        await interruptibly(asyncio.wait(tasks), stopping, lease)
+        await interruptibly(ended(tasks, max(given)), stopping, lease)
     except Interrupted:
-        pass  # each call says below what became of it
+        why = STOPPED  # each call says below what became of it
     finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks, timeout=LEAVE)  # a tool that will not end is left behind, not waited for
+        await put_down(tasks)
     return [
-        task.result() if task.done() and not task.cancelled() else results.unknown(c.call, STOPPED)
+        task.result() if task.done() and not task.cancelled() else results.unknown(c.call, why)
         for c, task in zip(cleared, tasks, strict=True)
     ]
 
 
-async def _run(around: Surroundings, session_id: str, cleared: Cleared, until: Deadline) -> ToolCallEnd:
+async def _run(around: Surroundings, session_id: str, cleared: Cleared, seconds: float) -> ToolCallEnd:
     call, tool = cleared.call, around.tools[cleared.call.name]
-    seconds = until.left(around.clock.monotonic(), tool.timeout)
     try:
         async with asyncio.timeout(seconds):
             where = context(around, session_id, call.call_uuid, seconds)

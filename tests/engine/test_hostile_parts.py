@@ -20,6 +20,7 @@ from harness_core.observers import tell_approved
 from harness_core.ports import ModelReply, ModelRequest, TextDelta
 from harness_core.session import Trace
 from harness_core.testing import RecordingTool, ScriptedModel, call
+from harness_core.tools.spec import tool
 from harness_core.types import Args, Deadline, Inspection, ToolCall, ToolResult
 from tests.engine.harness import Bench, only, request
 
@@ -101,6 +102,62 @@ async def test_a_result_of_a_text_class_of_its_own_is_text(bench: Bench) -> None
     events = await request(bench.engine(ScriptedModel(call("own"), "done"), [tool]), "do it")
 
     assert only(events, ToolCallEnd).content == "seen"
+
+
+async def clings(*given: Any) -> Any:
+    """Goes on when it is told to end; twice, so that whoever ends the event loop can."""
+    for _ in range(3):
+        with suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+
+
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What will not end is left behind soon."""
+    monkeypatch.setattr("harness_core.background.LEAVE", 0.05)
+
+
+@pytest.mark.usefixtures("hasty")
+async def test_a_tool_that_will_not_end_when_its_time_is_over_is_left_behind(bench: Bench) -> None:
+    stubborn = tool(read_only=True, name="stubborn", timeout=0.01, description="Never ends.")(clings_to)
+
+    events = await request(bench.engine(ScriptedModel(call("stubborn"), "done"), [stubborn]), "do it")
+
+    end = only(events, ToolCallEnd)
+    assert end.outcome == "unknown"
+    assert "may still be running" in end.content
+    assert only(events, RunEnd).answer == "done"
+
+
+@pytest.mark.usefixtures("hasty")
+async def test_a_look_that_will_not_end_is_a_problem_of_its_call(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness_core.tooling.INSPECT_TIMEOUT", 0.01)
+    stubborn = tool(read_only=True, name="stubborn", inspect=clings, description="Never looks up.")(clings_to)
+
+    events = await request(bench.engine(ScriptedModel(call("stubborn"), "done"), [stubborn]), "do it")
+
+    assert "it took too long" in only(events, ToolCallEnd).content
+
+
+@pytest.mark.usefixtures("hasty")
+async def test_a_model_that_will_not_end_when_its_time_is_over_is_left_behind(bench: Bench) -> None:
+    class Model:
+        name = "own"
+
+        async def stream(self, request: ModelRequest, deadline: Deadline) -> AsyncIterator[TextDelta | ModelReply]:
+            await clings()
+            yield ModelReply("late")
+
+    events = await request(bench.engine(Model(), model_retries=1, model_timeout=0.01), "do it")
+
+    (failed,) = [fact for fact in await bench.store.read("s") if isinstance(fact, ModelFailed)]
+    assert failed.kind == "timeout"
+    assert only(events, RunEnd).status == "failed"
+
+
+async def clings_to() -> str:
+    await clings()
+    return "late"
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: type(fault).__name__)
