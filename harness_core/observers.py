@@ -8,7 +8,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Final
 
-from harness_core.background import Background, ends_us
+from harness_core.background import Background, ends_us, in_time
 from harness_core.events import Event
 from harness_core.interceptors.hitl import OnApproved
 from harness_core.policies import POLICIES
@@ -57,11 +57,18 @@ async def tell_approved(callbacks: Iterable[OnApproved], tool: str, args: Args, 
     """Tell everybody who asked to be told of an *always allow*, one after the other. seconds: what each may take."""
     for callback in callbacks:
         try:
-            async with asyncio.timeout(seconds):  # the run waits for it
-                done = callback(tool, args)
-                if inspect.isawaitable(done):
-                    await done
-        except BaseException as error:
-            if ends_us(error):
-                raise
-            log.exception("an on_approved callback failed for %s", tool)
+            await in_time(_told(callback, tool, args, seconds), seconds)  # the run waits for it
+        except TimeoutError:
+            log.error("an on_approved callback for %s will not end, and is left behind", tool)
+
+
+async def _told(callback: OnApproved, tool: str, args: Args, seconds: float) -> None:
+    try:
+        async with asyncio.timeout(seconds):
+            done = callback(tool, args)
+            if inspect.isawaitable(done):
+                await done
+    except BaseException as error:
+        if ends_us(error):
+            raise
+        log.exception("an on_approved callback failed for %s", tool)

@@ -205,6 +205,7 @@ def test_whatever_a_hook_raises_is_its_failure(fault: BaseException) -> None:
     assert type(fault).__name__ in record.payload["failed"]
 
 
+@pytest.mark.usefixtures("hasty")
 async def test_a_callback_of_an_always_allow_that_hangs_or_leaves_holds_up_nobody() -> None:
     told: list[str] = []
 
@@ -217,7 +218,7 @@ async def test_a_callback_of_an_always_allow_that_hangs_or_leaves_holds_up_nobod
     async def tell(tool: str, args: Args) -> None:
         told.append(tool)
 
-    await tell_approved([hang, leave, tell], "own", {}, seconds=0.01)
+    await tell_approved([hang, clings, leave, tell], "own", {}, seconds=0.01)
 
     assert told == ["own"]
 
