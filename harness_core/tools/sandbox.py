@@ -26,11 +26,10 @@ PROBE_SECONDS: Final = 30.0  # generous: a busy machine must not seem to be one 
 SCRATCH: Final = ("/tmp", "/run")  # /run holds the sockets of the host's services
 RESOLVER: Final = "/etc/resolv.conf"  # often a link into /run
 
-# /proc only to be read: its files are the kernel's, and root may write many of them without any right of its own.
 _ALWAYS: Final = (
     "--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try",
     "--cap-drop", "ALL", "--new-session", "--die-with-parent",
-    "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--remount-ro", "/proc",
+    "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc",
 )  # fmt: skip
 
 
@@ -114,6 +113,9 @@ def boxed(
     mounts.sort(key=lambda mount: mount[0].rstrip("/").count("/"))
     return [
         *_ALWAYS,
+        # Many of its files are the kernel's, and root may write them without any right; others need /proc for boxes
+        # of their own, such as a browser's.
+        *(("--remount-ro", "/proc") if os.geteuid() == 0 else ()),
         *(() if network else ("--unshare-net",)),
         *(word for _, words in mounts for word in words),
         *(word for one in folders if one != workspace for word in ("--remount-ro", one)),
