@@ -150,7 +150,7 @@ def _first_row(card: Card, what: Shown) -> list[Block]:
     if unknown:
         row += [_button(card, "happened", "It happened…"), _button(card, "skip", "Leave it out…")]
     row.append(_button(card, "reject", "Reject…", "danger"))
-    if "edit" in card.features and not unknown and modals.review(card) is not None:
+    if "edit" in card.features and not unknown and card.task.people == 1 and modals.review(card) is not None:
         row.append(_button(card, "edit", "Edit…"))
     return row
 
@@ -166,6 +166,8 @@ def _second_row(card: Card, what: Shown) -> list[Block]:
 
 def _footer(card: Card, what: Shown) -> Block:
     parts = _place(card)
+    if card.task.people > 1:
+        parts.insert(0, _votes(card))
     if what.unreadable:
         parts.append(words.UNREADABLE_CALL)
     if card.of > 1:
@@ -174,6 +176,14 @@ def _footer(card: Card, what: Shown) -> Block:
     if expires := moment(card.task.expires_at or 0.0):
         parts.append(f"expires {expires}")
     return kit.context(kit.mrkdwn(" · ".join(parts)))
+
+
+def _votes(card: Card) -> str:
+    """How many people must approve, and who has."""
+    wanted, votes = card.task.people, card.state.votes if isinstance(card.state, Waiting) else ()
+    if not votes:
+        return f"{wanted} people must approve"
+    return f"approved by {_people(votes)}, {max(wanted - len(votes), 1)} more must"
 
 
 def _place(card: Card) -> list[str]:
@@ -196,7 +206,7 @@ def _outcome(card: Card) -> Block:
 def _told(card: Card) -> str:
     match card.state:
         case Waiting():
-            return "waits for a decision"
+            return _votes(card) if card.task.people > 1 else "waits for a decision"
         case Decided() as decided:
             waits = f" · waits for {decided.waits_for} more" if decided.waits_for > 0 else ""
             return _decided(decided, edited=card.approved_args is not None) + waits
@@ -213,7 +223,7 @@ def _told(card: Card) -> str:
 
 
 def _decided(decided: Decided, *, edited: bool) -> str:
-    who = "a rule" if decided.rule else person(decided.by)
+    who = "a rule" if decided.rule else _people(decided.votes or (decided.by,))
     return f"{_verb(decided.decision, edited=edited)} by {who} {moment(decided.at, '{time}')}"
 
 
@@ -259,3 +269,8 @@ def _comment(card: Card) -> str:
 
 def _button(card: Card, action: Action, label: str, style: Literal["primary", "danger"] | None = None) -> Block:
     return kit.button(action, label, card.ref.value(), style)
+
+
+def _people(users: Sequence[str]) -> str:
+    *most, last = map(person, users)
+    return f"{', '.join(most)} and {last}" if most else last

@@ -22,7 +22,7 @@ from bot.facts import (
 from bot.ids import SHORT_ID
 from bot.logs import note, run_of
 from bot.posts import card_id
-from harness_core.events import Event, HITLSubmitted, Prompted, RuleChanged, RunEnd, RunStart, StopRequested
+from harness_core.events import Event, HITLSubmitted, HITLVoted, Prompted, RuleChanged, RunEnd, RunStart, StopRequested
 
 log = logging.getLogger(__name__)
 
@@ -67,6 +67,8 @@ def line(event: Event) -> tuple[str, Mapping[str, object]] | None:
             return "card posted", {"task": post.removeprefix(_CARD)[:6], "message": ts}
         case PostGone(post=post, ts=ts) if post.startswith(_CARD) and ts:
             return "card gone", {"task": post.removeprefix(_CARD)[:6], "message": ts}
+        case HITLVoted(fingerprint=task, decision=decision, by=by):
+            return "vote stored", {"task": task[:6], "decision": decision.action, "by": by}
         case HITLSubmitted(fingerprint=task, decision=decision, by=by, via=via):
             return "decision stored", {"task": task[:6], "decision": decision.action, "by": by, "via": via}
         case RunEnd(status=status):

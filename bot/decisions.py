@@ -20,6 +20,7 @@ from bot.widening import Widening
 from harness_core.engine import HarnessEngine
 from harness_core.errors import (
     AlreadyDecided,
+    AlreadyVoted,
     DecisionRefused,
     DeniedByPolicy,
     InvalidArguments,
@@ -232,6 +233,8 @@ def _refused(error: DecisionRefused) -> str:
     match error:
         case AlreadyDecided() | TaskExpired():
             return words.LATE
+        case AlreadyVoted():
+            return words.ALREADY_VOTED
         case UnknownTask():
             return words.UNKNOWN
         case NotApplicable() | InvalidArguments() | DeniedByPolicy():

@@ -70,9 +70,11 @@ def fields_of(card: Card, schema: Mapping[str, Any]) -> Sequence[Field]:
 
 
 def edit_form(card: Card, schema: Mapping[str, Any]) -> View | None:
-    """The form; None where there is nothing to edit, or where neither the card nor the form would show all of it."""
+    """The form; None where there is nothing to edit, where several people must approve the same, or where neither the
+    card nor the form would show all of it.
+    """
     fields = fields_of(card, schema)
-    if card.task.kind != "approve" or len(fields) > MOST_FIELDS or review(card) is None:
+    if card.task.kind != "approve" or card.task.people > 1 or len(fields) > MOST_FIELDS or review(card) is None:
         return None
     kept = [field for field in fields if field.kept]
     if len(kept) == len(fields) or (any(field.given for field in kept) and on_card(shown_call(card.task)).left_out):

@@ -17,9 +17,10 @@ from harness_core.permissions.offer import lets_anything
 from harness_core.permissions.rule import Effect, PermissionRule
 from harness_core.permissions.sound import fault_of
 
-_OPTION: Final = re.compile(r"(?<!\S)--(?:(?:channel|workspace|for)(?:=\S*)?)?(?!\S)")
+_OPTION: Final = re.compile(r"(?<!\S)--(?:(?:channel|workspace|for|people)(?:=\S*)?)?(?!\S)")
 _DASHES: Final = re.compile(r"(?<!\S)--(?!\S)")  # what stands behind them is the reason
 _FOR: Final = re.compile(r"([1-9][0-9]{0,3})(m|h|d)")
+_NUMBER: Final = re.compile(r"[1-9][0-9]{0,3}")
 _SECONDS: Final = {"m": 60.0, "h": 3600.0, "d": 86400.0}
 LONGEST_WHY: Final = 300  # characters of a reason that are kept
 
@@ -44,15 +45,17 @@ def rule_asked(effect: Effect, rest: str) -> RuleAsked | str:
     if isinstance(taken, str):
         return taken
     pattern, options = taken
-    scope, seconds, why = _options(options)
-    if scope is None:
+    given = _options(options)
+    if given is None:
         return words.options_unread(effect, options)
-    rule = PermissionRule(effect, tool, pattern)
+    rule = PermissionRule(effect, tool, pattern, people=given.people)
+    if rule.miscounted:
+        return words.miscounted(rule)
     if fault := fault_of(rule):
         return words.never_matches(rule, fault)
     if wide := lets_anything(rule):
         return words.too_wide(rule, wide)
-    return RuleAsked(rule, scope == "workspace", seconds, why[:LONGEST_WHY])
+    return RuleAsked(rule, given.scope == "workspace", given.seconds, given.why[:LONGEST_WHY])
 
 
 def _pattern(text: str) -> tuple[str | None, str] | str:
@@ -67,17 +70,28 @@ def _pattern(text: str) -> tuple[str | None, str] | str:
     return text[:end].strip() or None, text[end:]
 
 
-def _options(text: str) -> tuple[str | None, float | None, str]:
-    """Scope ("" for none given, None where the options cannot be read), seconds and reason."""
+@dataclass
+class _Options:
+    scope: str = ""
+    seconds: float | None = None
+    people: int = 1
+    why: str = ""
+
+
+def _options(text: str) -> _Options | None:
+    """What stands behind the pattern; None where it cannot be read."""
     head, *why = _DASHES.split(text, maxsplit=1)
-    scope, seconds = "", None
-    given = re.sub(r"(?<!\S)--for=(?=\S)", "--for ", head).split()
+    read = _Options(why=" ".join("".join(why).split()))
+    given = re.sub(r"(?<!\S)--(for|people)=(?=\S)", r"--\1 ", head).split()
     while given:
         option, *given = given
-        if option in ("--channel", "--workspace") and not scope:
-            scope = option[2:]
-        elif option == "--for" and given and seconds is None and (found := _FOR.fullmatch(given[0])):
-            seconds, given = int(found[1]) * _SECONDS[found[2]], given[1:]
+        value = given[0] if given else ""
+        if option in ("--channel", "--workspace") and not read.scope:
+            read.scope = option[2:]
+        elif option == "--for" and read.seconds is None and (found := _FOR.fullmatch(value)):
+            read.seconds, given = int(found[1]) * _SECONDS[found[2]], given[1:]
+        elif option == "--people" and read.people == 1 and _NUMBER.fullmatch(value):
+            read.people, given = int(value), given[1:]
         else:
-            return None, seconds, ""
-    return scope, seconds, " ".join("".join(why).split())
+            return None
+    return read

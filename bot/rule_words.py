@@ -63,11 +63,17 @@ class Listed:
 
 def usage(effect: Effect) -> str:
     """How a rule is typed."""
+    several = ", `--people 2` (so many must approve)" if effect == "ask" else ""
     return (
         f"Type `/harness {effect} TOOL PATTERN`, as in `/harness {effect} bash npm test *`; no pattern means any "
-        "arguments.\nBehind it may stand `--workspace` (else it holds in this channel), `--for 8h`, and `-- why`. A "
-        "pattern that holds such words is put between grave accents."
+        f"arguments.\nBehind it may stand `--workspace` (else it holds in this channel), `--for 8h`{several}, and "
+        "`-- why`. A pattern that holds such words is put between grave accents."
     )
+
+
+def miscounted(rule: PermissionRule) -> str:
+    """No call is approved by so many people."""
+    return f"No rule was made: {rule.miscounted}."
 
 
 def options_unread(effect: Effect, options: str) -> str:
@@ -196,7 +202,8 @@ def would_fail(tool: str, problem: str) -> str:
 
 def _subject(rule: PermissionRule) -> str:
     what = rule.arguments if rule.arguments is not None else rule.pattern
-    return f"{_name(rule.tool)} " + ("(any arguments)" if what is None else _code(what))
+    several = f" ({rule.people} people must approve)" if rule.people > 1 else ""
+    return f"{_name(rule.tool)} " + ("(any arguments)" if what is None else _code(what)) + several
 
 
 def _name(tool: str) -> str:

@@ -13,6 +13,7 @@ from harness_core.events import (
     Event,
     HITLPending,
     HITLSubmitted,
+    HITLVoted,
     PromptAmended,
     Prompted,
     ReasonEnd,
@@ -21,7 +22,7 @@ from harness_core.events import (
     StopRequested,
     ToolCallEnd,
 )
-from harness_core.hitl import Approve, Expired, HITLTask, Reject, Rerun, edited
+from harness_core.hitl import Approve, Expired, HITLTask, Reject, edited, lets_run
 from harness_core.masking import mask
 from harness_core.types import Args, effect
 
@@ -65,6 +66,7 @@ class _Asked:
     task: HITLTask
     batch: int
     says: str
+    votes: list[str] = field(default_factory=list)
     submitted: HITLSubmitted | None = None
     end: ToolCallEnd | None = None
     stopped_by: str = ""
@@ -122,6 +124,8 @@ class _Teller:
                     batch, says = (self._seq, "") if task.session else (self._batch, self._text)
                     self._asked[task.fingerprint] = _Asked(task, batch, says)
                     self._since[task.fingerprint] = self._seq
+            case HITLVoted() if fact.fingerprint in self._asked:
+                self._asked[fact.fingerprint].votes.append(fact.by)
             case HITLSubmitted() if fact.fingerprint in self._asked:
                 self._asked[fact.fingerprint].submitted = fact
             case ToolCallEnd():
@@ -177,7 +181,8 @@ class _Teller:
     def _answer(self, text: str, mention: str = "") -> Answer:
         asked = {prompt.by for prompt in self._prompts.values()}
         decided = {one.submitted.by for one in self._asked.values() if one.submitted}
-        return Answer(mask(text), mention, frozenset(asked | decided))
+        voted = {by for one in self._asked.values() for by in one.votes}
+        return Answer(mask(text), mention, frozenset(asked | decided | voted))
 
     def _rejection(self) -> Notice:
         """Who ended the run, and why: the newest reject that says so, or else the newest."""
@@ -224,7 +229,7 @@ def _edit(one: _Asked) -> Args | None:
 
 def _state(one: _Asked, still_waiting: int) -> State:
     if one.submitted is None:
-        return Waiting() if one.end is None else Closed(one.end.content, one.stopped_by)
+        return Waiting(tuple(one.votes)) if one.end is None else Closed(one.end.content, one.stopped_by)
     decision, submitted = one.submitted.decision, one.submitted
     if isinstance(decision, Expired):
         return Lapsed()
@@ -232,10 +237,11 @@ def _state(one: _Asked, still_waiting: int) -> State:
     rule = (getattr(decision, "comment", "") or "a rule") if released else ""
     if released and isinstance(decision, Approve):
         decision = replace(decision, comment=None)
-    decided = Decided("" if released else submitted.by, submitted.at, decision, still_waiting, rule)
+    votes = tuple(one.votes) if lets_run(decision) and not released else ()
+    decided = Decided("" if released else submitted.by, submitted.at, decision, still_waiting, rule, votes)
     if one.end is None:
         return decided
-    if isinstance(decision, Approve | Rerun):
+    if lets_run(decision):
         found = _EXIT.findall(one.end.content)
         code = int(found[-1]) if found and one.task.tool_name == "bash" else None
         return Ran(replace(decided, waits_for=0), one.end.outcome, code, one.end.seconds)

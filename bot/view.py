@@ -20,13 +20,15 @@ FEATURES: Set[Feature] = frozenset({"always", "edit", "view"})  # what cards off
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Nobody has decided."""
+    """Nobody has decided. votes: who approved so far, where a rule wants several people."""
+
+    votes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Decided:
     """Somebody, or a rule (its text, with by ""), decided. at: seconds since the epoch. waits_for: tasks of the same
-    batch that are still undecided, so that nothing runs yet.
+    batch that are still undecided, so that nothing runs yet. votes: all who approved, where a rule wanted several.
     """
 
     by: str
@@ -34,6 +36,7 @@ class Decided:
     decision: Decision
     waits_for: int = 0
     rule: str = ""
+    votes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from harness_core.hitl import HITLTask, TaskKind
 # -- private notices: nobody's click or word stays without an answer ---------------------------------------------------
 
 LATE: Final = "Someone has decided this already, or it is over. The card in the thread says what came of it."
+ALREADY_VOTED: Final = "You have approved this already. A rule wants others to approve it, too."
 UNKNOWN: Final = "There is no such task in this thread. `!status` lists what waits, with its ids."
 AMBIGUOUS: Final = "More than one task begins with these digits. Type more of the id."
 UNREADABLE: Final = (
@@ -72,8 +73,8 @@ Mention me with what you want done; your replies in the thread need no mention. 
 *In a thread:* `!status` · `!why` · `!stop` · `!approve ID` · `!reject ID why`
 *Here:* `/harness on` · `/harness off` · `/harness status` · `/harness pending` · `/harness claim CODE` · \
 `/harness help [COMMAND]`
-*Rules:* `/harness allow|ask|deny TOOL [PATTERN] [--channel|--workspace] [--for 8h] [-- why]` · `/harness rules` · \
-`/harness revoke ID [--thread|--channel|--workspace]`
+*Rules:* `/harness allow|ask|deny TOOL [PATTERN] [--channel|--workspace] [--for 8h] [--people 2] [-- why]` · \
+`/harness rules` · `/harness revoke ID [--thread|--channel|--workspace]`
 *What a call would come to:* `/harness why TOOL ARGUMENTS`
 *What always asks:* `/harness sensitive list` · `/harness sensitive add|remove TOOL [--workspace]`
 *Who decides:* `/harness approvers list|add @somebody|remove @somebody`
@@ -127,7 +128,9 @@ USAGE: Final[Mapping[str, str]] = {
 def waiting(task: HITLTask, thread_ts: str = "") -> str:
     """One task that waits, and which sub-agent asks."""
     agent = f" (sub-agent {escape(task.agent)})" if task.session else ""
-    return f"• {escape(question(task.tool_name, task.kind))} {code('#' + task.short_id)}{agent}{_thread(thread_ts)}"
+    several = f", {task.people} people must approve" if task.people > 1 else ""
+    asked = f"{escape(question(task.tool_name, task.kind))} {code('#' + task.short_id)}"
+    return f"• {asked}{several}{agent}{_thread(thread_ts)}"
 
 
 def sensitive_here(tools: Collection[str]) -> str:

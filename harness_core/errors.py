@@ -66,6 +66,10 @@ class UnknownTask(DecisionRefused):
     """No task of this session has that id."""
 
 
+class AlreadyVoted(DecisionRefused):
+    """This person has approved it already. A rule wants several people to, and waits for the others."""
+
+
 class AlreadyDecided(DecisionRefused):
     """Someone has decided already."""
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from harness_core.batch import expired, expiry_of
 from harness_core.errors import (
     AlreadyDecided,
+    AlreadyVoted,
     AmbiguousTask,
     DeniedByPolicy,
     InvalidArguments,
@@ -16,10 +17,11 @@ from harness_core.errors import (
     TaskExpired,
     UnknownTask,
 )
-from harness_core.events import Event, HITLPending, HITLSubmitted, Inspected, RuleChanged
-from harness_core.hitl import Approve, Decision, Expired, HITLDecision, HITLTask, edited, fits
+from harness_core.events import Event, HITLPending, HITLSubmitted, HITLVoted, Inspected, RuleChanged
+from harness_core.hitl import Approve, Decision, Expired, HITLDecision, HITLTask, Rerun, edited, fits, lets_run
 from harness_core.permissions.judge import judge, misfit, refusal
 from harness_core.session import CallState, Trace
+from harness_core.trace import Asked
 from harness_core.types import Args, canonical, digest
 
 if TYPE_CHECKING:
@@ -76,7 +78,9 @@ class HITL:
 
     @staticmethod
     async def submit(session: AgentSession, task: Which, decision: Decision, *, by: str = "", via: str = "") -> None:
-        """Decide one task. The first decision wins."""
+        """Decide one task. The first decision wins. Where a rule wants several people, an approval is the vote of the
+        person that `by` names, and the last one that is wanted decides; one reject or skip decides alone.
+        """
         await HITL.submit_all(session, {_name(task): decision}, by=by, via=via)
 
     @staticmethod
@@ -89,12 +93,13 @@ class HITL:
             facts: list[Event] = []
             named: set[str] = set()
             for which, decision in decisions.items():
-                state, task = await _waiting(session, trace, which)
+                state, one = await _waiting(session, trace, which)
+                task = one.task
                 run_id = trace.run.run_id if trace.run else task.run_id
                 if task.fingerprint in named:
                     raise AmbiguousTask(f"#{task.short_id} is named twice. Give one decision for it.")
                 named.add(task.fingerprint)
-                new = await _facts(session, trace, state, task, decision, by, via)
+                new = await _facts(session, trace, state, one, decision, by, via)
                 facts += [replace(fact, run_id=run_id) for fact in new]
             if not facts or await session.engine.store.append(session.id, facts, after=trace.seq):
                 return
@@ -120,10 +125,10 @@ def _name(task: Which) -> str:
 
 
 async def _facts(
-    session: AgentSession, trace: Trace, state: CallState | None, task: HITLTask, decision: Decision, by: str, via: str
+    session: AgentSession, trace: Trace, state: CallState | None, asked: Asked, decision: Decision, by: str, via: str
 ) -> list[Event]:
     """What this decision adds to the journal. Raises what refuses it."""
-    now = session.engine.clock.now()
+    task, now = asked.task, session.engine.clock.now()
     if expired(task, now):
         expiry = replace(expiry_of(task), run_id=trace.run.run_id if trace.run else "", at=now)
         await session.engine.store.append(session.id, expiry, after=trace.seq)
@@ -138,16 +143,31 @@ async def _facts(
             trace = await session.trace()
             state = trace.of(task.call_uuid)
         decision, more = await _approval(session, trace, state, task, decision, by)
-    submitted = HITLSubmitted(task.fingerprint, decision, by, via, key=task.fingerprint)
-    return [replace(fact, at=now) for fact in (submitted, *more)]
+    submitted: list[Event] = [HITLSubmitted(task.fingerprint, decision, by, via, key=task.fingerprint)]
+    if task.people > 1 and lets_run(decision):
+        voted = _vote(asked, decision, by)
+        submitted = [voted, *submitted] if len(asked.votes) + 1 >= task.people else [voted]
+    return [replace(fact, at=now) for fact in (*submitted, *more)]
 
 
-async def _waiting(session: AgentSession, trace: Trace, which: str) -> tuple[CallState, HITLTask]:
+def _vote(asked: Asked, decision: Approve | Rerun, by: str) -> HITLVoted:
+    """One of several approvals. All are for what the card shows. Raises what refuses it."""
+    task = asked.task
+    if not by:
+        raise NotApplicable(f"{task.people} people must approve this call. Say who this is.")
+    if isinstance(decision, Approve) and decision.modified_args is not None:
+        raise NotApplicable(f"{task.people} people must approve this call as it is. To have it changed, reject it.")
+    if by in (vote.by for vote in asked.votes):
+        raise AlreadyVoted
+    return HITLVoted(task.fingerprint, by, decision, key=f"{task.fingerprint}:{by}")
+
+
+async def _waiting(session: AgentSession, trace: Trace, which: str) -> tuple[CallState, Asked]:
     """The open call and its waiting task. Raises UnknownTask, or AlreadyDecided for one that waits no more."""
     for state in trace.batch:
         for one in state.questions:
             if one.waiting and which in (one.task.fingerprint, one.task.call_uuid):
-                return state, one.task
+                return state, one
     known: set[str] = set()
     for event in await session.engine.store.read(session.id):  # a late click is worth an exact answer
         if isinstance(event, HITLPending):
@@ -210,4 +230,8 @@ async def _checked_edit(session: AgentSession, trace: Trace, state: CallState, a
         raise DeniedByPolicy(denied.reason)
     if (verdict := judge(gate, trace, call, lambda _: found)).effect == "deny":
         raise DeniedByPolicy(verdict.reason)
+    if verdict.people > 1:
+        raise DeniedByPolicy(
+            f"{verdict.people} people must approve the call as edited. Reject it, to have it asked anew."
+        )
     return [Inspected(call.call_uuid, digest(canonical(args)), found)] if found else []

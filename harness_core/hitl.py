@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, TypeGuard
 
 from pydantic import Field
 
@@ -31,7 +31,7 @@ class HITLTask:
     covers: the arguments that the preview tells in full.
     may_always: whether an allow rule would let the same call through (not so when a rule or a hook asked).
     agent: who made the call. session: the journal of the sub-agent that made it; "" in that journal itself, and for
-    calls of the session's own agent.
+    calls of the session's own agent. people: how many must approve it.
     """
 
     __pydantic_config__: ClassVar[Any] = STRICT
@@ -50,6 +50,7 @@ class HITLTask:
     may_always: bool = False
     covers: tuple[str, ...] = ()
     session: str = ""
+    people: int = 1
 
     def __post_init__(self) -> None:
         freeze(self, "args")
@@ -132,6 +133,11 @@ _TAKEN_BY: Mapping[TaskKind, tuple[type, ...]] = {
 def fits(kind: TaskKind, decision: Decision) -> bool:
     """Whether a task of this kind takes such a decision from a person."""
     return isinstance(decision, _TAKEN_BY[kind])
+
+
+def lets_run(decision: Decision) -> TypeGuard[Approve | Rerun]:
+    """Whether the call runs by this decision: what a rule may want several people for."""
+    return isinstance(decision, Approve | Rerun)
 
 
 def edited(args: Args, decision: Approve) -> Args:

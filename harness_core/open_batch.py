@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
-from harness_core.events import HITLDecided, HITLPending, HITLSubmitted, Inspected, ToolCallEnd, ToolCallStart
+from harness_core.events import (
+    HITLDecided,
+    HITLPending,
+    HITLSubmitted,
+    HITLVoted,
+    Inspected,
+    ToolCallEnd,
+    ToolCallStart,
+)
 from harness_core.hitl import HITLTask
 from harness_core.trace import Asked, CallState, works_in
 from harness_core.types import Args, effect
@@ -49,6 +57,15 @@ class OpenBatch:
             else:
                 self._ask(task)
 
+    def voted(self, event: HITLVoted) -> None:
+        """One of the people whose approvals a question wants approved it."""
+        for uuid, state in self._states.items():
+            if state.task and state.task.fingerprint == event.fingerprint:
+                self._states[uuid] = replace(state, votes=(*state.votes, event))
+            for one in state.asked:
+                if one.task.fingerprint == event.fingerprint:
+                    self._of_child(one.task.call_uuid, lambda one: replace(one, votes=(*one.votes, event)))
+
     def submitted(self, event: HITLSubmitted) -> None:
         """A question has its answer; the first one counts."""
         for uuid, state in self._states.items():
@@ -84,7 +101,9 @@ class OpenBatch:
         return rejected
 
     def _ask(self, task: HITLTask) -> None:
-        self._change(task.call_uuid, lambda c: replace(c, tasks=(*c.tasks, task), submitted=None, decided=None))
+        self._change(
+            task.call_uuid, lambda c: replace(c, tasks=(*c.tasks, task), submitted=None, decided=None, votes=())
+        )
 
     def _ask_within(self, task: HITLTask) -> None:
         for uuid, state in self._states.items():

@@ -22,7 +22,7 @@ NAME: Final = "harness.toml"
 _TABLES: Final = ("rule", "guards")
 _EFFECTS: Final = ("allow", "ask", "deny")
 _TEXTS: Final = ("effect", "tool", "pattern", "channel", "why", "by")
-_KEYS: Final = (*_TEXTS, "until")
+_KEYS: Final = (*_TEXTS, "people", "until")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +98,15 @@ def _rule(entry: Any, where: str, wrong: list[str]) -> StandingRule | None:
     """One entry; what is wrong with it is appended, and then it is None."""
     faults = _faults(entry)
     if not faults:
-        rule = PermissionRule(entry["effect"], entry["tool"], entry.get("pattern"))
-        if not (fault := fault_of(rule)):
+        rule = PermissionRule(entry["effect"], entry["tool"], entry.get("pattern"), people=entry.get("people", 1))
+        if rule.miscounted:
+            faults = [f"`people`: {rule.miscounted}"]
+        elif not (fault := fault_of(rule)):
             until = entry.get("until")
             said = (entry.get("channel", ""), entry.get("by", ""), entry.get("why", ""))
             return StandingRule(rule, *said, None if until is None else until.timestamp())
-        faults = [f"“{shown(str(rule))}” can never match: {fault}"]
+        else:
+            faults = [f"“{shown(str(rule))}” can never match: {fault}"]
     wrong += [f"{where}: {fault}" for fault in faults]
     return None
 

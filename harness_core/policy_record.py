@@ -9,6 +9,7 @@ from dataclasses import asdict, is_dataclass, replace
 from typing import Any
 
 from harness_core.hooks import name_of, rule_class
+from harness_core.permissions.rule import PermissionRule
 from harness_core.steps import Policy
 from harness_core.types import Args, canonical, digest
 
@@ -37,7 +38,7 @@ def content_of(policy: Policy) -> Args:
     return {
         "agent": policy.agent,
         "can_ask": policy.can_ask,
-        "rules": sorted((asdict(rule) for rule in gate.rules), key=str),
+        "rules": sorted((_said(rule) for rule in gate.rules), key=str),
         "hooks": [_hook(one) for one in gate.hooks],
         "strategies": sorted(gate.strategies),
         "tools": sorted(gate.tools),
@@ -45,6 +46,12 @@ def content_of(policy: Policy) -> Args:
         "expiries": {tool: asdict(expiry) for tool, expiry in policy.expiries.items()},
         "compression": asdict(compression.limits) if compression else {},
     }
+
+
+def _said(rule: PermissionRule) -> Mapping[str, Any]:
+    """A rule; that it wants one person goes without saying, in what older versions recorded, too."""
+    said = asdict(rule)
+    return said if rule.people > 1 else {name: value for name, value in said.items() if name != "people"}
 
 
 def _hook(hook: Any) -> Mapping[str, Any]:

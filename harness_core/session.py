@@ -13,6 +13,7 @@ from harness_core.events import (
     HITLDecided,
     HITLPending,
     HITLSubmitted,
+    HITLVoted,
     HookRuled,
     Inspected,
     Ledger,
@@ -153,6 +154,8 @@ class Folder:
                 self._batch.inspected(event)
             case HITLPending():
                 self._suspended(event)
+            case HITLVoted():
+                self._batch.voted(event)
             case HITLSubmitted():
                 self._batch.submitted(event)
             case HITLDecided():

@@ -83,7 +83,8 @@ def _judged(state: CallState, verdict: Judgement, trace: Trace, run: Run, policy
     if not policy.can_ask:
         return Standing(state, end=results.nobody_to_ask(call, verdict.reason), said=verdict)
     task = _task(state, verdict.args, verdict.reason, run, policy, now)
-    return Standing(state, task=replace(task, may_always=verdict.may_always), said=verdict)
+    asked = replace(task, may_always=verdict.may_always, people=verdict.people)
+    return Standing(state, task=asked, said=verdict)
 
 
 def _decided(state: CallState, trace: Trace, policy: Policy) -> Standing:
@@ -130,7 +131,8 @@ def _lost(state: CallState, trace: Trace, run: Run, policy: Policy, now: float) 
     if not policy.can_ask:
         return Standing(state, end=results.unknown(call))
     reason = "it was started, and the process ended before anybody saw what came of it; it may still be running"
-    return Standing(state, task=replace(_task(state, args, reason, run, policy, now), kind="unknown"))
+    people = state.task.people if state.task else 1
+    return Standing(state, task=replace(_task(state, args, reason, run, policy, now), kind="unknown", people=people))
 
 
 def _is_lost(state: CallState) -> bool:

@@ -10,6 +10,7 @@ from harness_core.events import (
     NO_USAGE,
     HITLDecided,
     HITLSubmitted,
+    HITLVoted,
     Inspected,
     Prompted,
     Run,
@@ -27,13 +28,17 @@ FILE_NAME: Final = 100  # characters of a name; ours
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question that was put to people, and what became of it. inspected: what the tool saw for edited arguments."""
+    """A question that was put to people, and what became of it. inspected: what the tool saw for edited arguments.
+
+    votes: the approvals so far, where several are wanted.
+    """
 
     task: HITLTask
     submitted: HITLSubmitted | None = None
     decided: HITLDecided | None = None
     end: ToolCallEnd | None = None
     inspected: tuple[Inspected, ...] = ()
+    votes: tuple[HITLVoted, ...] = ()
 
     @property
     def waiting(self) -> bool:
@@ -46,7 +51,7 @@ class CallState:
     """One call of the open batch, and all that happened to it. tasks: every question that was asked about it.
 
     asked: the questions of the sub-agent that works on it, and of those that work for that one. rewritten: the
-    arguments that hooks gave it when its batch was judged, if any did.
+    arguments that hooks gave it when its batch was judged, if any did. votes: on the newest question.
     """
 
     call: ToolCall
@@ -58,6 +63,7 @@ class CallState:
     end: ToolCallEnd | None = None
     asked: tuple[Asked, ...] = ()
     rewritten: Args | None = None
+    votes: tuple[HITLVoted, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "inspections", shallow(self.inspections))
@@ -75,7 +81,7 @@ class CallState:
     @property
     def questions(self) -> tuple[Asked, ...]:
         """The newest question about this call, and all of the sub-agent that works on it."""
-        own = (Asked(self.task, self.submitted, self.decided, self.end),) if self.task else ()
+        own = (Asked(self.task, self.submitted, self.decided, self.end, votes=self.votes),) if self.task else ()
         return (*own, *self.asked)
 
     @property

@@ -14,7 +14,7 @@ from harness_core.permissions.book import Book, book
 from harness_core.permissions.defaults import unruled, world_of
 from harness_core.permissions.paths import World
 from harness_core.permissions.rule import Effect, PermissionRule
-from harness_core.permissions.rules import speaking
+from harness_core.permissions.rules import people_wanted, speaking
 from harness_core.session import Trace
 from harness_core.types import Args, Inspection, ToolCall, same
 
@@ -94,7 +94,7 @@ class Judgement:
     """A verdict on one call: the arguments that it is about, why, and who spoke.
 
     may_always: whether an allow rule for exactly this call would have let it run. level: who spoke; a hook may speak
-    at either of the first two levels.
+    at either of the first two levels. people: how many must approve what is asked about.
     """
 
     effect: Effect
@@ -104,6 +104,7 @@ class Judgement:
     rulings: tuple[HookRuled, ...] = ()
     may_always: bool = False
     level: Level = "default"
+    people: int = 1
 
 
 def says(question: Callable[[Args], T], args: Args, otherwise: T) -> T:
@@ -140,7 +141,18 @@ def judge(gate: Gate, trace: Trace, call: ToolCall, seen: Seen) -> Judgement:
     except Exception as error:  # a fault of the gate is no permission, and must not end the session either
         verdict = Judgement("ask", ruled.value.args, f"the call could not be judged ({type(error).__name__})")
     verdict = replace(verdict, rulings=ruled.rulings) if ruled.rulings else verdict
-    return _about_to_ask(gate, trace, ruled.value, verdict, seen) if verdict.effect == "ask" else verdict
+    if verdict.effect == "ask":
+        verdict = _about_to_ask(gate, trace, ruled.value, verdict, seen)
+    people = _people(gate, trace, call.name, verdict.args, seen) if verdict.effect == "ask" else 1
+    return verdict if people == 1 else replace(verdict, people=people)
+
+
+def _people(gate: Gate, trace: Trace, tool: str, args: Args, seen: Seen) -> int:
+    """How many must approve a call that is asked about."""
+    try:
+        return people_wanted(gate.book(trace, tool), args, gate.world(seen(args)))
+    except Exception:  # what cannot be judged wants as many people as any call
+        return max((rule.people for rule in (*gate.rules, *trace.rules)), default=1)
 
 
 def refusal(gate: Gate, trace: Trace, call: ToolCall, seen: Seen) -> Judgement | None:

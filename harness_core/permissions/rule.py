@@ -10,6 +10,7 @@ from harness_core.given import one_of, said
 from harness_core.types import STRICT, Args, canonical, digest
 
 SHORT_ID: Final = 6  # digits
+MOST_PEOPLE: Final = 10  # that a rule may want to approve one call
 
 Effect = Literal["allow", "ask", "deny"]
 
@@ -18,7 +19,7 @@ Effect = Literal["allow", "ask", "deny"]
 class PermissionRule:
     """One rule. tool: a name; `*` stands for any letters. pattern: what the call's subject must be like (README says
     what a pattern is for each tool). arguments: what its canonical arguments must be, byte for byte. With neither it
-    matches any arguments.
+    matches any arguments. people: how many of them must approve what a rule asks about; 1 for all other rules.
     """
 
     __pydantic_config__: ClassVar[Any] = STRICT
@@ -26,11 +27,13 @@ class PermissionRule:
     tool: str
     pattern: str | None = None
     arguments: str | None = None
+    people: int = 1
 
     @property
     def fingerprint(self) -> str:
         """SHA-256 of what it says, in hex: the same wherever the same rule stands."""
-        return digest(repr((self.effect, self.tool, self.pattern, self.arguments)))
+        several = (self.people,) if self.people > 1 else ()
+        return digest(repr((self.effect, self.tool, self.pattern, self.arguments, *several)))
 
     @property
     def id(self) -> str:
@@ -47,9 +50,9 @@ class PermissionRule:
         return cls("allow", tool, pattern)
 
     @classmethod
-    def ask(cls, tool: str, pattern: str | None = None) -> PermissionRule:
-        """A rule that puts the call to a person, whatever allows it."""
-        return cls("ask", tool, pattern)
+    def ask(cls, tool: str, pattern: str | None = None, *, people: int = 1) -> PermissionRule:
+        """A rule that puts the call to a person, whatever allows it; or to several, who must all approve it."""
+        return cls("ask", tool, pattern, people=people)
 
     @classmethod
     def deny(cls, tool: str, pattern: str | None = None) -> PermissionRule:
@@ -73,8 +76,20 @@ class PermissionRule:
         for name in ("pattern", "arguments"):
             if not isinstance(value := getattr(rule, name), str | None):
                 raise ConfigError(f"The {name} of a rule must be a text, not {said(value)}.")
+        if fault := rule.miscounted:
+            raise ConfigError(f"{fault[0].upper()}{fault[1:]}.")
         return rule
+
+    @property
+    def miscounted(self) -> str:
+        """Why this number of people cannot be wanted; "" if it can."""
+        if type(self.people) is not int or not 1 <= self.people <= MOST_PEOPLE:
+            return f"a rule may want 1 to {MOST_PEOPLE} people, not {said(self.people)}"
+        if self.people > 1 and self.effect != "ask":
+            return f"only a rule that asks may want several people, not one to {self.effect}"
+        return ""
 
     def __str__(self) -> str:
         what = self.arguments if self.arguments is not None else self.pattern
-        return f"{self.effect} {self.tool}" + ("" if what is None else f" {what}")
+        several = f" ({self.people} people)" if self.people > 1 else ""
+        return f"{self.effect} {self.tool}" + ("" if what is None else f" {what}") + several

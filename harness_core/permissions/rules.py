@@ -64,6 +64,13 @@ def speaking(rules: Book, effect: Effect, args: Args, world: World) -> Permissio
         return None
 
 
+def people_wanted(rules: Book, args: Args, world: World) -> int:
+    """How many people must approve a call that is asked about: the most that any ask rule for it wants."""
+    if all(rule.people == 1 for rule in rules.ask.rules):
+        return 1
+    return max((rule.people for rule, _ in struck(rules.ask, rules.tool, args, world)), default=1)
+
+
 def unasked(rules: Book, args: Args, world: World) -> Verdict:
     """Whether a bash call runs without any rule: it only reads, and no deny or ask rule is left in the dark.
 
