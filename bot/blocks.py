@@ -183,7 +183,7 @@ def _votes(card: Card) -> str:
     wanted, votes = card.task.people, card.state.votes if isinstance(card.state, Waiting) else ()
     if not votes:
         return f"{wanted} people must approve"
-    return f"approved by {_people(votes)}, {max(wanted - len(votes), 1)} more must"
+    return f"approved by {_people(votes)}, {max(wanted - len(votes), 1)} more must approve"
 
 
 def _place(card: Card) -> list[str]:

@@ -250,6 +250,16 @@ def test_alike_calls_are_told():
     assert footer["elements"][0]["text"].startswith("2 of 3 · 2 of 3 alike · ")
 
 
+def test_a_card_for_several_people_counts_them_and_offers_no_edit():
+    message = blocks.card_message(card(people=3, may_always=False, state=Waiting(("U0APP",))))
+
+    check_message(message)
+    assert buttons(message) == [["Approve", "Reject…"], ["Skip…", "View full"]]
+    assert "approved by <@U0APP>, 2 more must approve" in texts(message["blocks"][-1:])
+    assert "approved by <@U0APP>, 2 more must approve" in message["text"]
+    assert "3 people must approve" in texts(blocks.card_message(card(people=3))["blocks"])
+
+
 def test_a_sub_agent_is_named():
     assert "Sub-agent: research" in texts(blocks.card_message(card(agent="research")))
 
@@ -312,6 +322,7 @@ AT = "<!date^1700000000^{time}|2023-11-14 22:13 UTC>"
 DECISIONS = [
     (decided(Approve(), waits_for=1), f"Approved by <@U0ADA> {AT} · waits for 1 more"),
     (decided(Approve(always_allow=True)), f"Approved, and from now on always in this thread, by <@U0ADA> {AT}"),
+    (decided(Approve(), votes=("U0APP", "U0ADA")), f"Approved by <@U0APP> and <@U0ADA> {AT}"),
     (Decided("", NOON, Approve(), rule="allow bash ls"), f"Approved by a rule {AT}"),
     (decided(Reject("no", end=True)), f"Rejected, and stopped, by <@U0ADA> {AT}"),
     (decided(Reject()), f"Rejected by <@U0ADA> {AT}"),

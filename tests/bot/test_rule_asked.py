@@ -42,6 +42,17 @@ def test_options_stand_behind_the_pattern_in_any_order_and_the_reason_last() -> 
     assert asked("deny", "bash -- why not") == RuleAsked(PermissionRule.deny("bash"), why="why not")
 
 
+def test_a_rule_that_asks_may_want_several_people() -> None:
+    several = RuleAsked(PermissionRule.ask("bash", "git push *", people=2))
+
+    assert asked("ask", "bash git push * --people 2") == several
+    assert asked("ask", "bash git push * --people=2 --channel") == several
+    assert "only a rule that asks" in refused("allow", "bash git push * --people 2")
+    assert "1 to 10 people" in refused("ask", "bash git push * --people 11")
+    for rest in ("--people", "--people two", "--people 0", "--people 2 --people 3"):
+        assert "cannot be read" in refused("ask", f"bash git push * {rest}")
+
+
 @pytest.mark.parametrize(
     "pattern", ["npm  run   x", "git log --oneline", "a 'b  c' \"d\"", "x &amp; y", "ls\tb", "echo a\\*b", "cat --form"]
 )

@@ -60,6 +60,19 @@ def test_a_file_says_its_rules_with_where_and_until_when_they_hold() -> None:
     assert policy.guards == {"steps": 30}
 
 
+def test_a_rule_that_asks_may_want_several_people() -> None:
+    policy = parse_policy('[[rule]]\neffect = "ask"\ntool = "bash"\npattern = "git push *"\npeople = 2\n')
+
+    assert [one.rule for one in policy.rules] == [PermissionRule.ask("bash", "git push *", people=2)]
+
+
+@pytest.mark.parametrize(
+    ("effect", "people"), [("ask", "0"), ("ask", "11"), ("ask", '"2"'), ("ask", "true"), ("deny", "2")]
+)
+def test_a_number_of_people_that_no_rule_can_want_is_an_error(effect: str, people: str) -> None:
+    assert "`people`: " in wrong_in(f'[[rule]]\neffect = "{effect}"\ntool = "bash"\npeople = {people}\n')
+
+
 def test_an_empty_file_is_a_policy_without_rules() -> None:
     assert parse_policy("") == PolicyFile()
 
