@@ -232,12 +232,18 @@ class Performer:
 
     async def _look(self, step: Look, policy: Policy) -> None:
         until = self._until(policy)
-        found = await asyncio.gather(*(self._inspected(call, args, until) for call, args in step.at))
+        try:
+            found = await interruptibly(self._all_inspected(step, until), self._live.stopping, self._lease)
+        except Interrupted:
+            return
         facts = [
             Inspected(call.call_uuid, digest(canonical(args)), seen)
             for (call, args), seen in zip(step.at, found, strict=True)
         ]
         await self._recorder.record(facts)
+
+    async def _all_inspected(self, step: Look, until: Deadline) -> Sequence[Inspection]:
+        return await asyncio.gather(*(self._inspected(call, args, until) for call, args in step.at))
 
     async def _inspected(self, call: ToolCall, args: Args, until: Deadline) -> Inspection:
         return await inspected(self._around, self._journal.session_id, call, args, until)

@@ -17,11 +17,12 @@ from harness_core.handle import HITL
 from harness_core.hitl import HITLDecision
 from harness_core.hooks import Ask, run_point
 from harness_core.observers import tell_approved
-from harness_core.ports import ModelReply, ModelRequest, TextDelta
+from harness_core.ports import ModelReply, ModelRequest, TextDelta, ToolContext
 from harness_core.session import Trace
 from harness_core.testing import RecordingTool, ScriptedModel, call
 from harness_core.tools.spec import tool
 from harness_core.types import Args, Deadline, Inspection, ToolCall, ToolResult
+from tests.conftest import PATIENCE
 from tests.engine.harness import Bench, only, request
 
 
@@ -137,6 +138,27 @@ async def test_a_look_that_will_not_end_is_a_problem_of_its_call(bench: Bench, m
     events = await request(bench.engine(ScriptedModel(call("stubborn"), "done"), [stubborn]), "do it")
 
     assert "it took too long" in only(events, ToolCallEnd).content
+
+
+async def test_a_stop_does_not_wait_for_a_look(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness_core.tooling.INSPECT_TIMEOUT", 2 * PATIENCE)
+    looking = asyncio.Event()
+
+    async def look_long(args: Args, context: ToolContext) -> Inspection:
+        looking.set()
+        await asyncio.Event().wait()
+        return Inspection()
+
+    slow = tool(read_only=True, name="slow", inspect=look_long, description="Looks for long.")(clings_to)
+    engine = bench.engine(ScriptedModel(call("slow"), "done"), [slow])
+    going = asyncio.create_task(request(engine, "do it"))
+    await looking.wait()
+    await engine.stop("s", by="U1")
+
+    events = await asyncio.wait_for(going, PATIENCE)
+
+    assert only(events, ToolCallEnd).outcome == "not_run"
+    assert only(events, RunEnd).status == "stopped"
 
 
 @pytest.mark.usefixtures("hasty")
