@@ -123,9 +123,20 @@ def _faults(entry: Any) -> list[str]:
     if entry.get("channel", "all") == "":
         faults.append("`channel` is empty: leave it out to mean everywhere")
     until = entry.get("until")
-    if "until" in entry and not (isinstance(until, datetime) and until.tzinfo is not None):
+    if "until" in entry and not _is_moment(until):
         faults.append("`until` must be a date, a time and an offset without quotes, as in 2026-03-01T18:00:00Z")
     return faults
+
+
+def _is_moment(until: object) -> bool:
+    """Whether this is a moment with an offset, which in UTC has a year that there is."""
+    if not isinstance(until, datetime) or until.tzinfo is None:
+        return False
+    try:
+        until.astimezone(UTC)
+    except OverflowError:
+        return False
+    return True
 
 
 def _listed(names: tuple[str, ...], word: str = "and") -> str:

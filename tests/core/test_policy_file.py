@@ -117,6 +117,8 @@ def test_one_error_names_everything_that_is_wrong_with_rule_and_line() -> None:
         "a = " + "9" * 5000,
         rule("deny", "bash") + 'pattern = "x"\npattern = "y"\n',
         rule("deny", "bash") + "until = 2026-03-01T18:00:00\n",
+        rule("deny", "bash") + "until = 9999-12-31T23:00:00-02:00\n",
+        rule("deny", "bash") + "until = 0001-01-01T00:00:00+02:00\n",
         rule("deny", "bash") + 'until = "2026-03-01T18:00:00Z"\n',
     ],
 )
