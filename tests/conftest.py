@@ -13,13 +13,9 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from tests.payloads import Payloads
-
-# How long an example takes says how loaded the machine is; a test that hangs is ended by LIMIT.
-settings.register_profile("any machine", deadline=None)
-settings.load_profile("any machine")
 
 # Nobody waits as long but for what never comes, so a machine may be many times slower than ours, and busy too.
 PATIENCE: Final = 120.0  # seconds in which what a test waits for must come
@@ -27,6 +23,13 @@ LIMIT: Final = 300.0  # seconds for one test with its fixtures
 ELSEWHERE: Final = "/work"  # where development machines keep material beside the repository: no clone has it
 
 COMPLETE: Final = os.environ.get("CI") == "true"  # what tests need and is not installed is a failure, and no skip
+
+# How long an example takes says how loaded the machine is; a test that hangs is ended by LIMIT. New examples are looked
+# for by people at work: a change is checked by the same ones each time, so that what fails is the change.
+settings.register_profile(
+    "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=COMPLETE
+)
+settings.load_profile("any machine")
 
 _ROOT: Final = Path(__file__).resolve().parents[1]
 _OURS: Final = tuple(
