@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import pytest
 from hypothesis import HealthCheck, settings
+from slack_bolt.listener.async_listener import AsyncCustomListener
 
 from tests.payloads import Payloads
 
@@ -101,6 +102,8 @@ def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
     moments = ["bot.rule_commands.LOOKING", "bot.widening.SECONDS"]
     if not os.environ.get("SLACK_API_URL"):
         moments += ["bot.local.rules.ACK_SECONDS", "bot.local.rules.TRIGGER_SECONDS", "bot.listeners.ACK_BY"]
+        for_ever = property(lambda listener: PATIENCE, lambda listener, seconds: None)  # Bolt waits for three, too
+        monkeypatch.setattr(AsyncCustomListener, "ack_timeout", for_ever, raising=False)
     for moment in moments:
         monkeypatch.setattr(moment, PATIENCE)
 
