@@ -165,9 +165,7 @@ def _second_row(card: Card, what: Shown) -> list[Block]:
 
 
 def _footer(card: Card, what: Shown) -> Block:
-    parts = _place(card)
-    if card.task.people > 1:
-        parts.insert(0, _votes(card))
+    parts = [*_votes(card), *_place(card)]
     if what.unreadable:
         parts.append(words.UNREADABLE_CALL)
     if card.of > 1:
@@ -178,12 +176,12 @@ def _footer(card: Card, what: Shown) -> Block:
     return kit.context(kit.mrkdwn(" · ".join(parts)))
 
 
-def _votes(card: Card) -> str:
-    """How many people must approve, and who has."""
+def _votes(card: Card) -> list[str]:
+    """How many people must approve, and who has, where several must: the rule may be newer than the card."""
     wanted, votes = card.task.people, card.state.votes if isinstance(card.state, Waiting) else ()
-    if not votes:
-        return f"{wanted} people must approve"
-    return f"approved by {_people(votes)}, {max(wanted - len(votes), 1)} more must approve"
+    if votes:
+        return [f"approved by {_people(votes)}, {max(wanted - len(votes), 1)} more must approve"]
+    return [f"{wanted} people must approve"] if wanted > 1 else []
 
 
 def _place(card: Card) -> list[str]:
@@ -206,7 +204,7 @@ def _outcome(card: Card) -> Block:
 def _told(card: Card) -> str:
     match card.state:
         case Waiting():
-            return _votes(card) if card.task.people > 1 else "waits for a decision"
+            return next(iter(_votes(card)), "waits for a decision")
         case Decided() as decided:
             waits = f" · waits for {decided.waits_for} more" if decided.waits_for > 0 else ""
             return _decided(decided, edited=card.approved_args is not None) + waits

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -19,7 +20,8 @@ from harness_core.errors import (
 )
 from harness_core.events import Event, HITLPending, HITLSubmitted, HITLVoted, Inspected, RuleChanged
 from harness_core.hitl import Approve, Decision, Expired, HITLDecision, HITLTask, Rerun, edited, fits, lets_run
-from harness_core.permissions.judge import judge, misfit, refusal
+from harness_core.journal_ids import depth_of
+from harness_core.permissions.judge import judge, misfit, people_for, refusal
 from harness_core.session import CallState, Trace
 from harness_core.trace import Asked
 from harness_core.types import Args, canonical, digest
@@ -88,6 +90,8 @@ class HITL:
         session: AgentSession, decisions: Mapping[str, Decision], *, by: str = "", via: str = ""
     ) -> None:
         """Decide several tasks (by call_uuid or fingerprint), all or nothing."""
+        if depth_of(session.id):  # where the session would not hear of it in time
+            raise NotApplicable("What a sub-agent asks is decided in the session that it works in.")
         while True:  # refused because something came in between: look again, and decide or refuse on what is now
             trace = await session.trace()
             facts: list[Event] = []
@@ -137,29 +141,49 @@ async def _facts(
         name = getattr(decision, "action", type(decision).__name__)
         raise NotApplicable(f"A task of the kind {task.kind!r} does not take {name!r}.")
     more: list[Event] = []
-    if isinstance(decision, Approve):
+    people = 1
+    if lets_run(decision):
         if task.session:  # judged where the call is, with what its agent has and may do
             session = AgentSession(session.engine, task.session)
             trace = await session.trace()
             state = trace.of(task.call_uuid)
+        people = max(task.people, await _people(session, trace, state, task))
+    if isinstance(decision, Approve):
         decision, more = await _approval(session, trace, state, task, decision, by)
     submitted: list[Event] = [HITLSubmitted(task.fingerprint, decision, by, via, key=task.fingerprint)]
-    if task.people > 1 and lets_run(decision):
-        voted = _vote(asked, decision, by)
-        submitted = [voted, *submitted] if len(asked.votes) + 1 >= task.people else [voted]
+    if people > 1 and lets_run(decision):
+        voted = _vote(asked, decision, by, people)
+        submitted = [voted, *submitted] if len(asked.votes) + 1 >= people else [voted]
     return [replace(fact, at=now) for fact in (*submitted, *more)]
 
 
-def _vote(asked: Asked, decision: Approve | Rerun, by: str) -> HITLVoted:
+async def _people(session: AgentSession, trace: Trace, state: CallState | None, task: HITLTask) -> int:
+    """How many people the rules of now want for the call as it was shown."""
+    if state is None:  # a sub-agent's journal that is gone
+        return 1
+    try:
+        gate = (await session.engine.policy(session.id)).gate
+    except UnknownTask:  # an agent that is gone, whose call will not run
+        return 1
+    return people_for(gate, trace, state.call.given(task.args), state.inspection)
+
+
+def _vote(asked: Asked, decision: Approve | Rerun, by: str, people: int) -> HITLVoted:
     """One of several approvals. All are for what the card shows. Raises what refuses it."""
-    task = asked.task
-    if not by:
-        raise NotApplicable(f"{task.people} people must approve this call. Say who this is.")
+    if not (who := _person(by)):
+        raise NotApplicable(f"{people} people must approve this call. Say who this is.")
     if isinstance(decision, Approve) and decision.modified_args is not None:
-        raise NotApplicable(f"{task.people} people must approve this call as it is. To have it changed, reject it.")
-    if by in (vote.by for vote in asked.votes):
+        raise NotApplicable(f"{people} people must approve this call as it is. To have it changed, reject it.")
+    if isinstance(decision, Approve) and decision.always_allow:  # for a rule that came after the card
+        raise NotApplicable(f"{people} people must approve this call, so it can only be approved once.")
+    if who in (_person(vote.by) for vote in asked.votes):
         raise AlreadyVoted
-    return HITLVoted(task.fingerprint, by, decision, key=f"{task.fingerprint}:{by}")
+    return HITLVoted(asked.task.fingerprint, by, decision, key=f"{asked.task.fingerprint}:{who}")
+
+
+def _person(by: str) -> str:
+    """Who this is, however it is written: case, blanks and what nobody sees make nobody another person."""
+    return "".join(char for char in unicodedata.normalize("NFKC", by).casefold() if char.isprintable() and char != " ")
 
 
 async def _waiting(session: AgentSession, trace: Trace, which: str) -> tuple[CallState, Asked]:
@@ -230,8 +254,6 @@ async def _checked_edit(session: AgentSession, trace: Trace, state: CallState, a
         raise DeniedByPolicy(denied.reason)
     if (verdict := judge(gate, trace, call, lambda _: found)).effect == "deny":
         raise DeniedByPolicy(verdict.reason)
-    if verdict.people > 1:
-        raise DeniedByPolicy(
-            f"{verdict.people} people must approve the call as edited. Reject it, to have it asked anew."
-        )
+    if (people := people_for(gate, trace, call, lambda _: found)) > 1:  # not the verdict's, which hooks may rewrite
+        raise DeniedByPolicy(f"{people} people must approve the call as edited. Reject it, to have it asked anew.")
     return [Inspected(call.call_uuid, digest(canonical(args)), found)] if found else []

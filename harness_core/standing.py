@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from harness_core import results
 from harness_core.events import HookRuled, Run, ToolCallEnd
 from harness_core.hitl import Approve, HITLTask, edited, fingerprint
-from harness_core.permissions.judge import Judgement, agrees, judge, last_look, misfit, refusal
+from harness_core.permissions.judge import Judgement, agrees, judge, last_look, misfit, people_for, refusal
 from harness_core.session import CallState, Trace
 from harness_core.steps import Cleared, Policy
 from harness_core.types import Args, same
@@ -131,7 +131,8 @@ def _lost(state: CallState, trace: Trace, run: Run, policy: Policy, now: float) 
     if not policy.can_ask:
         return Standing(state, end=results.unknown(call))
     reason = "it was started, and the process ended before anybody saw what came of it; it may still be running"
-    people = state.task.people if state.task else 1
+    wanted = people_for(policy.gate, trace, call.given(args), state.inspection)
+    people = max(wanted, state.task.people if state.task else 1)
     return Standing(state, task=replace(_task(state, args, reason, run, policy, now), kind="unknown", people=people))
 
 

@@ -143,14 +143,14 @@ def judge(gate: Gate, trace: Trace, call: ToolCall, seen: Seen) -> Judgement:
     verdict = replace(verdict, rulings=ruled.rulings) if ruled.rulings else verdict
     if verdict.effect == "ask":
         verdict = _about_to_ask(gate, trace, ruled.value, verdict, seen)
-    people = _people(gate, trace, call.name, verdict.args, seen) if verdict.effect == "ask" else 1
+    people = people_for(gate, trace, call.given(verdict.args), seen) if verdict.effect == "ask" else 1
     return verdict if people == 1 else replace(verdict, people=people)
 
 
-def _people(gate: Gate, trace: Trace, tool: str, args: Args, seen: Seen) -> int:
-    """How many must approve a call that is asked about."""
+def people_for(gate: Gate, trace: Trace, call: ToolCall, seen: Seen) -> int:
+    """How many must approve a call with exactly these arguments, if it is asked about."""
     try:
-        return people_wanted(gate.book(trace, tool), args, gate.world(seen(args)))
+        return people_wanted(gate.book(trace, call.name), call.args, gate.world(seen(call.args)))
     except Exception:  # what cannot be judged wants as many people as any call
         return max((rule.people for rule in (*gate.rules, *trace.rules)), default=1)
 

@@ -260,6 +260,12 @@ def test_a_card_for_several_people_counts_them_and_offers_no_edit():
     assert "3 people must approve" in texts(blocks.card_message(card(people=3))["blocks"])
 
 
+def test_a_card_that_a_rule_for_several_people_came_after_says_who_approved_it():
+    message = blocks.card_message(card(state=Waiting(("U0APP",))))
+
+    assert "approved by <@U0APP>, 1 more must approve" in texts(message["blocks"][-1:])
+
+
 def test_a_sub_agent_is_named():
     assert "Sub-agent: research" in texts(blocks.card_message(card(agent="research")))
 

@@ -19,13 +19,23 @@ from harness_core.errors import (
 from harness_core.events import HITLPending, HITLSubmitted, HITLVoted
 from harness_core.handle import HITL, AgentSession
 from harness_core.hitl import HITLDecision, HITLTask
+from harness_core.hooks import Rewrite
 from harness_core.permissions.rule import MOST_PEOPLE, PermissionRule
+from harness_core.session import Trace
 from harness_core.testing import RecordingTool, ScriptedModel, call
+from harness_core.types import ToolCall
 from tests.engine.harness import Bench, request
 from tests.engine.test_subagents import HAND_OVER, WORKER, Cast
 
 TWO = PermissionRule.ask("change", people=2)
 APPROVE = HITLDecision.approve()
+
+
+class Tests:
+    """A hook that has what is deployed tested instead."""
+
+    def before_tool(self, trace: Trace, call: ToolCall) -> Rewrite | None:
+        return Rewrite({"command": "make test"}) if call.args["command"] == "make deploy" else None
 
 
 async def asked(
@@ -89,11 +99,24 @@ async def test_a_person_has_one_vote(bench: Bench) -> None:
     assert (await voters(bench), tool.runs) == (["U1"], [])
 
 
-async def test_who_does_not_say_who_they_are_has_no_vote(bench: Bench) -> None:
+@pytest.mark.parametrize("same", [" U1", "U1\n", "u1", "U\u200b1", "\uff351"])
+async def test_another_spelling_of_a_person_is_the_same_person(bench: Bench, same: str) -> None:
+    engine, session, task, tool = await asked(bench)
+    await HITL.approve(session, task, by="U1")
+
+    with pytest.raises(AlreadyVoted):
+        await HITL.approve(session, task, by=same)
+
+    await request(engine)
+    assert (await voters(bench), tool.runs) == (["U1"], [])
+
+
+@pytest.mark.parametrize("nobody", ["", " ", "\n", "\u200b"])
+async def test_who_does_not_say_who_they_are_has_no_vote(bench: Bench, nobody: str) -> None:
     _, session, task, _ = await asked(bench)
 
     with pytest.raises(NotApplicable, match="2 people"):
-        await HITL.approve(session, task)
+        await HITL.approve(session, task, by=nobody)
 
     assert await voters(bench) == []
 
@@ -136,6 +159,26 @@ async def test_an_edit_by_one_does_not_reach_what_several_must_approve(bench: Be
     with pytest.raises(DeniedByPolicy, match="2 people"):
         await HITL.submit(session, task, edit, by="U1")
 
+    assert tool.runs == []
+
+
+async def test_an_edit_back_to_what_a_hook_had_changed_reaches_no_more(bench: Bench) -> None:
+    tool = RecordingTool("bash")
+    engine = bench.engine(
+        ScriptedModel(call("bash", command="make deploy"), "done"),
+        [tool],
+        rules=(PermissionRule.ask("bash", "make deploy", people=2),),
+        interceptors=[Tests()],
+    )
+    await request(engine, "hi")
+    session = await engine.session("s")
+    (task,) = await HITL.get_pending_tasks(session)
+    assert (task.args, task.people) == ({"command": "make test"}, 1)
+
+    with pytest.raises(DeniedByPolicy, match="2 people"):
+        await HITL.submit(session, task, HITLDecision.approve(modified_args={"command": "make deploy"}), by="U1")
+
+    await request(engine)
     assert tool.runs == []
 
 
@@ -222,6 +265,75 @@ async def test_a_sub_agents_call_waits_for_as_many_in_the_thread(bench: Bench) -
     await request(engine)
 
     assert len(tool.runs) == 1
+
+
+async def test_what_a_sub_agent_asks_is_decided_in_the_session_alone(bench: Bench) -> None:
+    cast = Cast([HAND_OVER, "all done"], worker=[call("change", n=1), "did it"])
+    engine = bench.engine(cast, [RecordingTool("change")], agents=[WORKER], rules=(TWO,))
+    await request(engine, "hi")
+    (task,) = await HITL.get_pending_tasks(await engine.session("s"))
+    inner = AgentSession(engine, task.session)
+    (its,) = await HITL.get_pending_tasks(inner)
+
+    for decision in (APPROVE, HITLDecision.reject("no")):
+        with pytest.raises(NotApplicable, match="in the session"):
+            await HITL.submit(inner, its, decision, by="U1")
+
+    assert not (await inner.trace()).batch[0].votes
+
+
+async def test_a_rule_that_comes_while_a_card_waits_wants_its_people_for_that_too(bench: Bench) -> None:
+    engine, session, task, tool = await asked(bench, PermissionRule.ask("change"))
+    await engine.change_rule(session, TWO, by="admin")
+
+    await HITL.approve(session, task, by="U1")
+    await request(engine)
+    assert tool.runs == []
+    await HITL.approve(session, task, by="U2")
+    await request(engine)
+
+    assert len(tool.runs) == 1
+
+
+async def test_a_rule_that_comes_while_a_sub_agents_card_waits_counts_for_that_too(bench: Bench) -> None:
+    tool = RecordingTool("change")
+    cast = Cast([HAND_OVER, "all done"], worker=[call("change", n=1), "did it"])
+    engine = bench.engine(cast, [tool], agents=[WORKER], rules=(PermissionRule.ask("change"),))
+    await request(engine, "hi")
+    session = await engine.session("s")
+    (task,) = await HITL.get_pending_tasks(session)
+    await engine.change_rule(session, TWO, by="admin")
+
+    await HITL.approve(session, task, by="U1")
+    await request(engine)
+
+    assert tool.runs == []
+
+
+async def test_one_of_several_approvals_makes_no_rule(bench: Bench) -> None:
+    engine, session, task, _ = await asked(bench, PermissionRule.ask("bash"))
+    assert task.may_always
+    engine.add_permission_rule(TWO)
+
+    with pytest.raises(NotApplicable, match="approved once"):
+        await HITL.approve(session, task, by="U1", always_allow=True)
+
+    assert (await session.trace()).rules == ()
+
+
+async def test_a_call_that_a_rule_let_run_is_run_again_by_as_many_as_rules_want_now(bench: Bench) -> None:
+    tool, model = RecordingTool("change", hold=asyncio.Event()), ScriptedModel(call("change", n=1), "done")
+    going = asyncio.create_task(request(bench.engine(model, [tool], rules=(PermissionRule.allow("change"),)), "hi"))
+    await tool.started.reach(1)
+    going.cancel()
+    await asyncio.gather(going, return_exceptions=True)
+    await bench.drop()
+
+    engine = bench.engine(model, [RecordingTool("change")], rules=(TWO,))
+    await request(engine)
+    (lost,) = await HITL.get_pending_tasks(await engine.session("s"))
+
+    assert (lost.kind, lost.people) == ("unknown", 2)
 
 
 async def test_the_card_keeps_its_number_when_the_rule_goes(bench: Bench) -> None:
