@@ -42,6 +42,18 @@ async def test_it_opens_at_three_prompts_and_one_click_brings_a_card(people: Peo
     await expect(page.get_by_test_id("kill-hint")).to_contain_text("press Ctrl-C now, start again, click.")
 
 
+async def test_on_a_phone_a_card_stays_where_it_is_while_its_buttons_are_tapped(people: People, cards: Cards) -> None:
+    page = await people.open(**PHONE)
+    await page.get_by_test_id("prompt-1").tap()
+    await expect(action(page, "approve")).to_be_visible()
+    await page.evaluate("Promise.allSettled(document.getAnimations().map((each) => each.finished))")  # cards rise
+    before = await action(page, "approve").bounding_box()
+
+    await action(page, "approve").focus()  # as a finger that comes down does
+
+    assert await action(page, "approve").bounding_box() == before
+
+
 async def test_the_printed_address_opens_it_and_keeps_no_key(people: People, workspace: LocalWorkspace) -> None:
     page = await people.open()
     await page.context.clear_cookies()
