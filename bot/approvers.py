@@ -62,6 +62,11 @@ class Access:
         """The ids of those who decide whatever anybody began."""
         return self.admins | (self.approvers - {REQUESTER})
 
+    @property
+    def most_who_decide(self) -> int:
+        """How many people can decide one call; whoever asked for it may be one more."""
+        return len(self.deciders) + (REQUESTER in self.approvers)
+
 
 @dataclass(frozen=True, slots=True)
 class Who:

@@ -18,7 +18,7 @@ from bot.limits import escape
 from bot.mrkdwn import to_messages, to_plain
 from bot.shown import Shown, on_card, shown_call, shown_change, shown_gist, shown_line
 from bot.view import Answer, Card, Closed, Decided, Lapsed, Notice, Ran, Waiting
-from harness_core.hitl import Approve, Decision, Expired, Happened, Reject, Rerun, Skip
+from harness_core.hitl import Approve, Decision, Expired, Happened, HITLTask, Reject, Rerun, Skip
 from harness_core.types import Outcome
 
 Message = dict[str, Any]
@@ -108,7 +108,15 @@ def _question(card: Card) -> Block:
     if card.approvers and isinstance(card.state, Waiting):
         mentions = " ".join(person(user) for user in card.approvers[: limits.MENTIONS])
         parts.append(f"· {mentions} please decide")
-    return kit.section(" ".join(parts))
+    votes = _votes(card.task, card.state, "*") if isinstance(card.state, Waiting) else ""
+    return kit.section(" ".join(parts) + (f"\n{votes}" if votes else ""))
+
+
+def _votes(task: HITLTask, waiting: Waiting, bold: str = "") -> str:
+    """How many people must approve, and who has; "" where one is enough."""
+    wanted = words.wanted(task, len(waiting.votes))
+    approved = f" · approved by {_people(waiting.votes)}" if waiting.votes else ""
+    return f"{bold}{wanted}{bold}{approved}" if wanted else ""
 
 
 def _reasons(card: Card) -> list[Block]:
@@ -165,7 +173,7 @@ def _second_row(card: Card, what: Shown) -> list[Block]:
 
 
 def _footer(card: Card, what: Shown) -> Block:
-    parts = [*_votes(card), *_place(card)]
+    parts = _place(card)
     if what.unreadable:
         parts.append(words.UNREADABLE_CALL)
     if card.of > 1:
@@ -174,14 +182,6 @@ def _footer(card: Card, what: Shown) -> Block:
     if expires := moment(card.task.expires_at or 0.0):
         parts.append(f"expires {expires}")
     return kit.context(kit.mrkdwn(" · ".join(parts)))
-
-
-def _votes(card: Card) -> list[str]:
-    """How many people must approve, and who has, where several must: the rule may be newer than the card."""
-    wanted, votes = card.task.people, card.state.votes if isinstance(card.state, Waiting) else ()
-    if votes:
-        return [f"approved by {_people(votes)}, {max(wanted - len(votes), 1)} more must approve"]
-    return [f"{wanted} people must approve"] if wanted > 1 else []
 
 
 def _place(card: Card) -> list[str]:
@@ -203,8 +203,8 @@ def _outcome(card: Card) -> Block:
 
 def _told(card: Card) -> str:
     match card.state:
-        case Waiting():
-            return next(iter(_votes(card)), "waits for a decision")
+        case Waiting() as waiting:
+            return _votes(card.task, waiting) or "waits for a decision"
         case Decided() as decided:
             waits = f" · waits for {decided.waits_for} more" if decided.waits_for > 0 else ""
             return _decided(decided, edited=card.approved_args is not None) + waits
@@ -270,5 +270,4 @@ def _button(card: Card, action: Action, label: str, style: Literal["primary", "d
 
 
 def _people(users: Sequence[str]) -> str:
-    *most, last = map(person, users)
-    return f"{', '.join(most)} and {last}" if most else last
+    return words.listed([person(user) for user in users])

@@ -153,7 +153,7 @@ class Commands:
         lines: list[str] = []
         for session_id, _ in newest[:MOST_SEARCHED]:
             if thread := thread_of(session_id):  # what a sub-agent asks is asked in its thread, too
-                lines += [words.waiting(task, thread.ts) for task in (await self._engine.trace(session_id)).pending]
+                lines += [words.waiting(one, thread.ts) for one in (await self._engine.trace(session_id)).waiting]
         return "\n".join([words.PENDING, *lines[:MOST_LISTED]]) if lines else words.NOTHING_PENDING
 
     async def _claim(self, command: Configure, who: Who) -> str:

@@ -222,7 +222,7 @@ class Inbox:
             return words.HELP
         self._presenter.wake(asked.session_id)  # what Slack refused is posted now, if it can be
         trace = await self._engine.trace(asked.session_id)
-        return status(await self._story(asked.session_id), trace.pending, len(trace.inbox))
+        return status(await self._story(asked.session_id), trace.waiting, len(trace.inbox))
 
     async def _why(self, asked: Why) -> str:
         """Why calls of this thread asked, were refused or ran. For who may speak here, or decide what asked."""

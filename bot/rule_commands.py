@@ -48,13 +48,14 @@ class RuleCommands:
             return asked
         fact = self._fact(asked, command)
         await self.add(fact, command.key)
-        kept = (await self._settings.in_force()).rules.get((fact.channel, fact.rule), fact)
+        now = await self._settings.in_force()
+        kept = now.rules.get((fact.channel, fact.rule), fact)
         return said.made(
             asked.rule,
             everywhere=asked.everywhere,
             until=kept.until,
             why=asked.why,
-            caution=wider_than_offered(asked.rule),
+            caution=wider_than_offered(asked.rule) or said.too_few(asked.rule, now.access.most_who_decide),
             beaten=self._beaten(asked.rule, await self._settings.rules_in(command.origin.channel)),
         )
 

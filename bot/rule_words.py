@@ -110,7 +110,7 @@ def named(rule: PermissionRule) -> str:
 
 def made(rule: PermissionRule, *, everywhere: bool, until: float | None, why: str, caution: str, beaten: str) -> str:
     """A rule was made. why: what was taken for the reason; somebody may have meant it as part of the pattern.
-    caution: what is wide about it. beaten: the id of a rule that goes before it.
+    caution: what may not be meant. beaten: the id of a rule that goes before it.
     """
     where = _WHERE["workspace" if everywhere else "channel"]
     lines = [f"{_DONE[rule.effect]} {where}{_until(until)}: {_subject(rule)} (`#{rule.id}`). It counts from now on."]
@@ -124,6 +124,14 @@ def made(rule: PermissionRule, *, everywhere: bool, until: float | None, why: st
     if beaten:
         lines.append(f"It has no effect while `#{beaten}` stands, which goes before it.")
     return "\n".join(lines)
+
+
+def too_few(rule: PermissionRule, people: int) -> str:
+    """What is wrong with a rule that wants more people than there are to decide; "" for nothing."""
+    if rule.people <= people:
+        return ""
+    who = "only 1 person decides" if people == 1 else f"only {people} people decide"
+    return f"{who} so far, and no call of it can be approved; `/harness approvers add @somebody` adds one"
 
 
 def rules_here(rules: Collection[Listed], most: int, fault: str) -> str:

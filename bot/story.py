@@ -24,6 +24,7 @@ from harness_core.events import (
 )
 from harness_core.hitl import Approve, Expired, HITLTask, Reject, edited, lets_run
 from harness_core.masking import mask
+from harness_core.trace import Asked
 from harness_core.types import Args, effect
 
 _EXIT: Final = re.compile(r"^exit code (-?\d+)$", re.MULTILINE)
@@ -248,12 +249,12 @@ def _state(one: _Asked, still_waiting: int) -> State:
     return replace(decided, waits_for=0)
 
 
-def status(story: Story, pending: Sequence[HITLTask], queued: int) -> str:
+def status(story: Story, waiting: Sequence[Asked], queued: int) -> str:
     """How things stand, for whoever asks."""
     if story.over:
         return "Nothing is running in this thread."
-    if not pending:
+    if not waiting:
         return "A run is going on. `!stop` stops it."
-    lines = [words.waiting(task) for task in pending[:20]]
+    lines = [words.waiting(one) for one in waiting[:20]]
     more = f"\n{queued} more message{'s' if queued > 1 else ''} will be read after that." if queued else ""
     return "Waiting for a decision on:\n" + "\n".join(lines) + more

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from bot import words
 from bot.inline import code, mention
 from bot.limits import escape
 from bot.shown import one_line, shown_args, shown_line
@@ -17,6 +18,7 @@ from harness_core.events import (
     Event,
     HITLPending,
     HITLSubmitted,
+    HITLVoted,
     HookRuled,
     ReasonEnd,
     RunEnd,
@@ -24,7 +26,7 @@ from harness_core.events import (
     ToolCallEnd,
     ToolCallStart,
 )
-from harness_core.hitl import HITLTask
+from harness_core.hitl import HITLTask, lets_run
 from harness_core.replay import Ruling, verdicts
 from harness_core.types import ToolCall
 
@@ -88,6 +90,7 @@ class _Told:
     def __init__(self, run: Sequence[Event]) -> None:
         self.apart: list[HookRuled] = []
         self._tasks: dict[str, HITLTask] = {}
+        self._votes: dict[str, list[str]] = {}
         self._decisions: dict[str, HITLSubmitted] = {}
         self._ends: dict[str, ToolCallEnd] = {}
         self._hooks: dict[str, HookRuled] = {}
@@ -99,6 +102,8 @@ class _Told:
         match fact:
             case HITLPending(tasks=tasks):
                 self._tasks.update((task.call_uuid, task) for task in tasks)
+            case HITLVoted(fingerprint=shown, by=by):
+                self._votes.setdefault(shown, []).append(mention(by))
             case HITLSubmitted(fingerprint=shown):
                 self._decisions[shown] = fact
             case ToolCallStart(call=call):
@@ -124,15 +129,22 @@ class _Told:
         return f"{what} {_unasked(again, begun=end is not None or call.call_uuid in self._started)}"
 
     def _outcome(self, task: HITLTask) -> str:
-        decision = self._decisions.get(task.fingerprint)
+        decision, votes = self._decisions.get(task.fingerprint), self._votes.get(task.fingerprint, [])
         if decision is None:
             end = self._ends.get(task.call_uuid)
-            return f"Closed: {_plain(end.content)}." if end else f"It waits (`#{task.short_id}`)."
+            return f"Closed: {_plain(end.content)}." if end else f"It waits (`#{task.short_id}`){_wanted(task, votes)}."
         if decision.released:
             return f"{_plain(getattr(decision.decision, 'comment', '') or 'Released by a rule')}."
         if decision.decision.action == "expired":
             return "Nobody decided in time."
-        return f"Then it was {_DECIDED[decision.decision.action]} by {mention(decision.by)}."
+        people = words.listed(votes if votes and lets_run(decision.decision) else [mention(decision.by)])
+        return f"Then it was {_DECIDED[decision.decision.action]} by {people}."
+
+
+def _wanted(task: HITLTask, votes: Sequence[str]) -> str:
+    """Who of several people approved a call that waits, and how many more must; "" where one is enough."""
+    approved = [f"approved by {words.listed(votes)}"] if votes else []
+    return "".join(f"; {part}" for part in (*approved, words.wanted(task, len(votes))) if part)
 
 
 def _unasked(again: Ruling | None, *, begun: bool) -> str:

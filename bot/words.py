@@ -12,6 +12,7 @@ from typing import Final
 from bot.inline import code, mention, moment
 from bot.limits import escape
 from harness_core.hitl import HITLTask, TaskKind
+from harness_core.trace import Asked
 
 # -- private notices: nobody's click or word stays without an answer ---------------------------------------------------
 
@@ -125,12 +126,26 @@ USAGE: Final[Mapping[str, str]] = {
 }
 
 
-def waiting(task: HITLTask, thread_ts: str = "") -> str:
+def listed(names: Sequence[str]) -> str:
+    """At least one name, as a sentence has them: a, b and c."""
+    *most, last = names
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def wanted(task: HITLTask, votes: int) -> str:
+    """How many people must approve, where so many have; "" where one is enough. A rule may want more than the card."""
+    if votes:
+        return f"{max(task.people - votes, 1)} more must approve"
+    return f"{task.people} people must approve" if task.people > 1 else ""
+
+
+def waiting(asked: Asked, thread_ts: str = "") -> str:
     """One task that waits, and which sub-agent asks."""
+    task = asked.task
     agent = f" (sub-agent {escape(task.agent)})" if task.session else ""
-    several = f", {task.people} people must approve" if task.people > 1 else ""
-    asked = f"{escape(question(task.tool_name, task.kind))} {code('#' + task.short_id)}"
-    return f"• {asked}{several}{agent}{_thread(thread_ts)}"
+    several = wanted(task, len(asked.votes))
+    which = f"{escape(question(task.tool_name, task.kind))} {code('#' + task.short_id)}"
+    return f"• {which}{several and f', {several}'}{agent}{_thread(thread_ts)}"
 
 
 def sensitive_here(tools: Collection[str]) -> str:

@@ -132,8 +132,13 @@ class Trace:
 
     @property
     def pending(self) -> tuple[HITLTask, ...]:
-        """The questions that wait for a person, in model order; those of sub-agents, too."""
-        return tuple(one.task for c in self.batch for one in c.questions if one.waiting)
+        """The tasks that wait for a person, in model order; those of sub-agents, too."""
+        return tuple(one.task for one in self.waiting)
+
+    @property
+    def waiting(self) -> tuple[Asked, ...]:
+        """Those tasks, with the approvals that they have so far."""
+        return tuple(one for c in self.batch for one in c.questions if one.waiting)
 
     @property
     def context(self) -> tuple[Message, ...]:

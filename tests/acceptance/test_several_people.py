@@ -26,8 +26,10 @@ async def test_a_card_counts_who_approved_and_the_call_runs_with_the_last(tmp_pa
         assert buttons(card) == ["approve", "reject", "skip", "view"]
 
         await desk.click(card, "approve", people.BEN)
-        card = await desk.card(ts, showing=f"approved by <@{people.BEN}>, 1 more must approve")
+        card = await desk.card(ts, showing=f"*1 more must approve* · approved by <@{people.BEN}>")
         assert tool.runs == []
+        await desk.say("!status", people.CLEO, thread=ts)
+        await desk.told(people.CLEO, "`, 1 more must approve")
 
         await desk.click(card, "approve", people.BEN)
         await desk.told(people.BEN, "approved this already")
@@ -65,3 +67,11 @@ async def test_a_number_of_people_that_no_rule_can_want_makes_no_rule(tmp_path: 
     async with Desk(tmp_path, model(), [RecordingTool("change")]) as desk:
         assert "1 to 10 people" in await command(desk, "ask change --people 99")
         assert "only a rule that asks" in await command(desk, "deny change --people 2")
+
+
+async def test_a_rule_that_wants_more_people_than_decide_says_so(tmp_path: Path) -> None:
+    async with Desk(tmp_path, model(), [RecordingTool("change")]) as desk:
+        assert "only 1 person decides so far" in await command(desk, "ask change --people 2")
+        assert "decides now" in await command(desk, "approvers add @ben")
+        assert "so far" not in await command(desk, "ask change --people 2")
+        assert "only 2 people decide so far" in await command(desk, "ask change --people 3")

@@ -255,9 +255,9 @@ def test_a_card_for_several_people_counts_them_and_offers_no_edit():
 
     check_message(message)
     assert buttons(message) == [["Approve", "Reject…"], ["Skip…", "View full"]]
-    assert "approved by <@U0APP>, 2 more must approve" in texts(message["blocks"][-1:])
-    assert "approved by <@U0APP>, 2 more must approve" in message["text"]
-    assert "3 people must approve" in texts(blocks.card_message(card(people=3))["blocks"])
+    assert "*2 more must approve* · approved by <@U0APP>" in texts(message["blocks"][:1])
+    assert "2 more must approve · approved by <@U0APP>" in message["text"]
+    assert "*3 people must approve*" in texts(blocks.card_message(card(people=3))["blocks"][:1])
 
 
 def test_a_card_that_a_rule_for_several_people_came_after_says_who_approved_it():

@@ -28,6 +28,7 @@ from harness_core.events import (
 )
 from harness_core.hitl import Approve, HITLTask
 from harness_core.permissions.rule import PermissionRule
+from harness_core.trace import Asked
 from harness_core.types import ToolCall
 from tests.bot.markup import HOSTILE, MARKS, unmeant
 
@@ -64,7 +65,7 @@ SAID: Final[dict[str, Callable[[str], str]]] = {
     "no such person": words.nobody_named,
     "approvals off": lambda text: words.approvals_off(text, text, 1e9, everywhere=True),
     "who decides": lambda text: words.standing(True, [text], [text]),
-    "what waits": lambda text: words.waiting(task(text), "1700000000.000100"),
+    "what waits": lambda text: words.waiting(Asked(task(text)), "1700000000.000100"),
     "paused": words.paused,
     "refused": words.refused,
     "not shown": lambda text: words.not_shown(text, waits=True),
@@ -92,7 +93,7 @@ SAID: Final[dict[str, Callable[[str], str]]] = {
     "arguments": lambda text: rule_words.would_fail(text, text) + rule_words.unread(text, [text]),
     "why": run,
     "a notice": lambda text: notice_message(Notice(text, by=text))["text"],
-    "how things stand": lambda text: story.status(story.Story(over=False), [task(text)], 2),
+    "how things stand": lambda text: story.status(story.Story(over=False), [Asked(task(text))], 2),
     "a person": lambda text: mention(text) + person(text),
     "code": code,
 }

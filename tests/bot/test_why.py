@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from bot.why import MOST_CALLS, NOTHING, since, why
@@ -9,6 +10,7 @@ from harness_core.events import (
     Event,
     HITLPending,
     HITLSubmitted,
+    HITLVoted,
     HookRuled,
     Prompted,
     ReasonEnd,
@@ -35,8 +37,12 @@ def ran(call: ToolCall) -> tuple[Event, ...]:
     return ToolCallStart(call), ToolCallEnd(call.call_uuid, "it is so")
 
 
+def asked_for(call: ToolCall, reason: str) -> HITLTask:
+    return HITLTask(call.call_uuid, call.name, call.args, reason, fingerprint=call.call_uuid * 32)
+
+
 def asked(call: ToolCall, reason: str, *decided: Any, via: str = "button") -> tuple[Event, ...]:
-    task = HITLTask(call.call_uuid, call.name, call.args, reason, fingerprint=call.call_uuid * 32)
+    task = asked_for(call, reason)
     return (HITLPending((task,)), *(HITLSubmitted(task.fingerprint, one, "U22", via) for one in decided))
 
 
@@ -58,6 +64,19 @@ def test_what_asked_says_why_and_what_was_decided() -> None:
     assert told(*facts, *asked(CHANGE, "so", released, via="release"))[1].endswith(
         "Released: the rule “allow change” allows it."
     )
+
+
+def test_all_who_approved_are_named_where_a_rule_wants_several() -> None:
+    task = replace(asked_for(CHANGE, "so"), people=2)
+    votes = [HITLVoted(task.fingerprint, by, Approve()) for by in ("U11", "U22")]
+    facts = (*BEGIN, ReasonEnd("", (CHANGE,)), HITLPending((task,)))
+
+    assert told(*facts)[1].endswith("It waits (`#c2c2c2`); 2 people must approve.")
+    assert told(*facts, votes[0])[1].endswith("It waits (`#c2c2c2`); approved by <@U11>; 1 more must approve.")
+    approved = HITLSubmitted(task.fingerprint, Approve(), "U22", "button")
+    assert told(*facts, *votes, approved)[1].endswith("Then it was approved by <@U11> and <@U22>.")
+    rejected = HITLSubmitted(task.fingerprint, Reject("no"), "U22", "button")
+    assert told(*facts, votes[0], rejected)[1].endswith("Then it was rejected by <@U22>.")
 
 
 def test_what_ran_unasked_is_judged_again_and_says_if_it_would_be_otherwise_now() -> None:
