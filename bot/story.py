@@ -24,7 +24,7 @@ from harness_core.events import (
 )
 from harness_core.hitl import Approve, Expired, HITLTask, Reject, edited, lets_run
 from harness_core.masking import mask
-from harness_core.trace import Asked
+from harness_core.session import Asked
 from harness_core.types import Args, effect
 
 _EXIT: Final = re.compile(r"^exit code (-?\d+)$", re.MULTILINE)

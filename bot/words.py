@@ -12,7 +12,7 @@ from typing import Final
 from bot.inline import code, mention, moment
 from bot.limits import escape
 from harness_core.hitl import HITLTask, TaskKind
-from harness_core.trace import Asked
+from harness_core.session import Asked
 
 # -- private notices: nobody's click or word stays without an answer ---------------------------------------------------
 

@@ -28,7 +28,7 @@ from harness_core.events import (
 )
 from harness_core.hitl import Approve, HITLTask
 from harness_core.permissions.rule import PermissionRule
-from harness_core.trace import Asked
+from harness_core.session import Asked
 from harness_core.types import ToolCall
 from tests.bot.markup import HOSTILE, MARKS, unmeant
 
