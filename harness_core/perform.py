@@ -264,7 +264,11 @@ class Performer:
 
     async def _act(self, step: Act, policy: Policy) -> None:
         recorder, clock, until = self._recorder, self._around.clock, self._until(policy)
-        if changed := await self._changed(step.cleared, until):
+        try:
+            changed = await interruptibly(self._changed(step.cleared, until), self._live.stopping, self._lease)
+        except Interrupted:
+            return
+        if changed:
             recorder.show_action_start()
             for c in changed:
                 recorder.show(ToolCallStart(c.call, c.args))

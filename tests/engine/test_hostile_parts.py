@@ -140,13 +140,18 @@ async def test_a_look_that_will_not_end_is_a_problem_of_its_call(bench: Bench, m
     assert "it took too long" in only(events, ToolCallEnd).content
 
 
-async def test_a_stop_does_not_wait_for_a_look(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("slow_at", [1, 2])  # when the call is judged, and just before it runs
+async def test_a_stop_does_not_wait_for_a_look(bench: Bench, monkeypatch: pytest.MonkeyPatch, slow_at: int) -> None:
     monkeypatch.setattr("harness_core.tooling.INSPECT_TIMEOUT", 2 * PATIENCE)
     looking = asyncio.Event()
+    looks = 0
 
     async def look_long(args: Args, context: ToolContext) -> Inspection:
-        looking.set()
-        await asyncio.Event().wait()
+        nonlocal looks
+        looks += 1
+        if looks == slow_at:
+            looking.set()
+            await asyncio.Event().wait()
         return Inspection()
 
     slow = tool(read_only=True, name="slow", inspect=look_long, description="Looks for long.")(clings_to)
