@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from bot import approvers, edits, ids, modals, words
@@ -15,7 +16,7 @@ from bot.kit import View
 from bot.posts import card_id
 from bot.presenter import Presenter
 from bot.slack_api import SlackApi, SlackRefused, SlackUnreachable
-from bot.view import Card, may_always
+from bot.view import Card, Waiting, may_always
 from bot.widening import Widening
 from harness_core.engine import HarnessEngine
 from harness_core.errors import (
@@ -30,7 +31,7 @@ from harness_core.errors import (
     UnknownTask,
 )
 from harness_core.handle import HITL
-from harness_core.hitl import Approve, HITLDecision, HITLTask, Rerun
+from harness_core.hitl import Approve, HITLDecision, HITLTask, Rerun, lets_run
 from harness_core.permissions.rule import PermissionRule
 
 log = logging.getLogger(__name__)
@@ -153,7 +154,7 @@ class Decisions:
         """Authorise and store a decision, and let the session go on. Raises DecisionRefused."""
         if refusal := await self._may_decide(asked.origin, task):
             return refusal.why
-        if why := _unseen(asked, card):
+        if why := _unseen(asked, card) or await self._lapsed(asked, card):
             return why
         rules = await self._chosen(asked, task)
         if isinstance(rules, str):
@@ -162,6 +163,14 @@ class Decisions:
         await HITL.submit(session, task.fingerprint, asked.decision, by=asked.origin.user, via=asked.via)
         self._engine.wake(asked.session_id)
         return await self._widened(asked, task, rules)
+
+    async def _lapsed(self, asked: Decide, card: Card) -> str:
+        """Why no approval counts now: somebody whose vote it would rest on may not decide any more. "" if all may."""
+        votes = card.state.votes if isinstance(card.state, Waiting) and lets_run(asked.decision) else ()
+        for by in votes:
+            if await self._may_decide(replace(asked.origin, user=by), card.task):
+                return words.lapsed(by)
+        return ""
 
     async def _chosen(self, asked: Decide, task: HITLTask) -> Sequence[PermissionRule] | str:
         thread = thread_of(asked.session_id)

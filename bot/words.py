@@ -139,6 +139,11 @@ def wanted(task: HITLTask, votes: int) -> str:
     return f"{task.people} people must approve" if task.people > 1 else ""
 
 
+def lapsed(voter: str) -> str:
+    """Somebody approved a call that waits for others, and has lost the right since."""
+    return f"{mention(voter)} approved this and may not decide any more, so nobody can approve it. Reject or skip it."
+
+
 def waiting(asked: Asked, thread_ts: str = "") -> str:
     """One task that waits, and which sub-agent asks."""
     task = asked.task
