@@ -17,7 +17,7 @@ from bot.kit import Block
 from bot.limits import escape
 from bot.mrkdwn import to_messages, to_plain
 from bot.shown import Shown, on_card, shown_call, shown_change, shown_gist, shown_line
-from bot.view import Answer, Card, Closed, Decided, Lapsed, Notice, Ran, Waiting
+from bot.view import Answer, Card, Closed, Decided, Lapsed, Notice, Ran, Waiting, several
 from harness_core.hitl import Approve, Decision, Expired, Happened, HITLTask, Reject, Rerun, Skip
 from harness_core.types import Outcome
 
@@ -158,7 +158,7 @@ def _first_row(card: Card, what: Shown) -> list[Block]:
     if unknown:
         row += [_button(card, "happened", "It happened…"), _button(card, "skip", "Leave it out…")]
     row.append(_button(card, "reject", "Reject…", "danger"))
-    if "edit" in card.features and not unknown and card.task.people == 1 and modals.review(card) is not None:
+    if "edit" in card.features and not unknown and not several(card) and modals.review(card) is not None:
         row.append(_button(card, "edit", "Edit…"))
     return row
 

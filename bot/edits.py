@@ -18,7 +18,7 @@ from bot.kit import Block, View
 from bot.limits import clip
 from bot.modals import review
 from bot.shown import is_code, on_card, shown, shown_call, shown_line, visible
-from bot.view import Card
+from bot.view import Card, several
 from harness_core.masking import mask_args
 
 MOST_FIELDS: Final = 40  # arguments that a form offers; each takes a block or two of the 100 that a modal has
@@ -74,7 +74,7 @@ def edit_form(card: Card, schema: Mapping[str, Any]) -> View | None:
     card nor the form would show all of it.
     """
     fields = fields_of(card, schema)
-    if card.task.kind != "approve" or card.task.people > 1 or len(fields) > MOST_FIELDS or review(card) is None:
+    if card.task.kind != "approve" or several(card) or len(fields) > MOST_FIELDS or review(card) is None:
         return None
     kept = [field for field in fields if field.kept]
     if len(kept) == len(fields) or (any(field.given for field in kept) and on_card(shown_call(card.task)).left_out):

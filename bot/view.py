@@ -121,8 +121,13 @@ class Notice:
     by: str = ""
 
 
+def several(card: Card) -> bool:
+    """Whether several people must approve the same. Where a rule that came after the card wants it, a vote shows it."""
+    return card.task.people > 1 or (isinstance(card.state, Waiting) and bool(card.state.votes))
+
+
 def may_always(card: Card) -> bool:
     """Whether *always allow* is offered: it would work, and what the rule would hold can be read to the character."""
     task = card.task
-    offered = "always" in card.features and task.may_always and task.kind == "approve"
+    offered = "always" in card.features and task.may_always and task.kind == "approve" and not several(card)
     return offered and shown.shown_args(task.args).exact and shown.on_card(shown.shown_call(task)).exact

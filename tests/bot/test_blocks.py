@@ -263,6 +263,7 @@ def test_a_card_for_several_people_counts_them_and_offers_no_edit():
 def test_a_card_that_a_rule_for_several_people_came_after_says_who_approved_it():
     message = blocks.card_message(card(state=Waiting(("U0APP",))))
 
+    assert buttons(message) == [["Approve", "Reject…"], ["Skip…", "View full"]]
     assert "*1 more must approve* · approved by <@U0APP>" in texts(message["blocks"][:1])
 
 
