@@ -129,3 +129,26 @@ def test_a_long_text_of_many_lines_is_parsed() -> None:
     assert len(script) > 4_000
     assert grammar.parse(script.encode()) is not None
     assert not grammar.parse(script.encode()).has_error
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "gh pr create --body '{}'",
+        "git commit -F - <<'EOF'\n{}\nEOF",
+        'git commit -F - <<-"EOF"\n{}\n\tEOF\ngit log -1',
+    ],
+)
+def test_a_text_with_much_code_in_it_is_parsed(command: str) -> None:
+    assert grammar.parse(command.format("- `name` holds the name of a user\n" * 200).encode()) is not None
+
+
+def test_a_text_in_double_quotes_with_much_code_in_it_is_parsed() -> None:
+    text = "- \\`name\\` holds the name of a user\n" * 200
+
+    assert grammar.parse(f'git commit -m "{text}"'.encode()) is not None
+
+
+@pytest.mark.parametrize("around", ["'\"'{}'\"'", '"\'"{}"\'"', "<<'A'\nA\n{}\n<<'A'\nA"])
+def test_backticks_count_though_quotes_seem_to_stand_around_them(around: str) -> None:
+    assert grammar.parse(around.format(" ,`<" * 2_400).encode()) is None
