@@ -136,7 +136,8 @@ def _inside(key: str, value: Any, masked: bool) -> Any:
 
 def shown_change(before: Args, after: Args) -> Shown:
     """What an edit made of the arguments: lines that went (-) and that came (+), among the three around them."""
-    old, new = shown_args(before), shown_args(after)
+    kept = {name: after[name] for name in before if name in after}  # the order of a form is no change
+    old, new = shown_args(before), shown_args({**kept, **after})
     lines = list(difflib.unified_diff(old.text.split("\n"), new.text.split("\n"), lineterm="", n=3))
     drawn = ["⋯" if line.startswith("@@") else f"{line[:1]} {line[1:]}" for line in lines[3:]]  # without its header
     return Shown("\n".join(drawn) or new.text, old.masked or new.masked, old.disguised or new.disguised)

@@ -379,6 +379,13 @@ def test_an_edited_card_shows_what_was_changed():
     assert message["blocks"][-1]["elements"][0]["text"].startswith("Approved with changes by <@U0ADA>")
 
 
+def test_an_edited_card_shows_arguments_in_the_order_in_which_they_were_asked_for():
+    proposed, approved = {"content": "a", "path": "p"}, {"path": "p", "content": "b", "more": 1}
+    message = blocks.card_message(card(proposed, decided(Approve()), approved_args=approved))
+
+    assert preformatted(message) == "- content: a\n+ content: b\n  path: p\n+ more: 1"
+
+
 # -- modals ------------------------------------------------------------------------------------------------------------
 
 
