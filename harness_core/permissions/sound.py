@@ -19,7 +19,7 @@ from harness_core.types import canonical
 
 _TOOL: Final = re.compile(r"[A-Za-z0-9_*-]{1,64}")
 _NO_PROGRAM: Final = re.compile(r"""[\s$^(){}\[\]:;|&<>'"!]""")
-_SIGNS: Final = (":", "[", "[[", "!", "{", "(", "((")  # words of the shell's own that stand where programs do
+_SIGNS: Final = (":", "[", "[[")  # programs of the shell's own; what only groups or turns round others is none
 _QUOTED: Final = re.compile(r"""(['"]).*\1""", re.S)
 _CHOICE: Final = re.compile(r"\{[^{}]*,[^{}]*\}")
 _VARIABLE: Final = re.compile(r"\$\{?[A-Z_]")
@@ -104,7 +104,7 @@ def _program(pattern: str) -> str:
     """What is wrong with the program of a pattern that denies or asks."""
     first, *_ = words_of(pattern).words or (_WILD,)
     name = base_name(first.replace(_WILD, "*"))
-    if "=" in first:
+    if "=" in first and "/" not in first.partition("=")[0]:
         return "a variable is set in front: leave it out, what is denied is so behind any"
     return f"`{name}` is no name of a program" if _NO_PROGRAM.search(name) and name not in _SIGNS else ""
 

@@ -116,9 +116,12 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def means_json(pattern: str, args: Args) -> bool:
-    """Whether a pattern means these arguments in whatever way their numbers are written: 1000, 1000.0 and 1e3."""
+    """Whether a pattern means these arguments in whatever way their numbers are written: 1000, 1000.0 and 1e3. Raises
+    ValueError for arguments that are no JSON.
+    """
+    given = json.loads(canonical(args))
     try:
-        return bool(unambiguous(pattern) == json.loads(canonical(args)))
+        return bool(unambiguous(pattern) == given)
     except ValueError:
         return False
 

@@ -11,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness_core.errors import ConfigError
+from harness_core.permissions.paths import World
 from harness_core.permissions.rule import PermissionRule
+from harness_core.permissions.rules import check_rules
 from harness_core.permissions.sound import fault_of
 from harness_core.permissions.url_rules import denies
 from harness_core.policy_file import PolicyFile, StandingRule, parse_policy
@@ -163,6 +165,8 @@ def test_a_heading_in_a_text_does_not_mislead_the_line_numbers() -> None:
         ("deny", "bash", "rm:*", "no name of a program"),
         ("deny", "bash", "^rm .*", "no name of a program"),
         ("deny", "bash", "rm(*)", "no name of a program"),
+        ("deny", "bash", "! rm *", "no name of a program"),
+        ("ask", "bash", "{ rm *", "no name of a program"),
         ("deny", "bash", "FOO=1 rm *", "set in front"),
         ("deny", "write", "'secrets/**'", "quotes"),
         ("allow", "write", '"src/**"', "quotes"),
@@ -187,6 +191,14 @@ def test_a_heading_in_a_text_does_not_mislead_the_line_numbers() -> None:
 )
 def test_a_rule_that_can_never_match_is_an_error(effect: Any, tool: str, pattern: str | None, why: str) -> None:
     assert why.replace("\\", "") in wrong_in(rule(effect, tool, pattern))
+
+
+@pytest.mark.parametrize("pattern", ["/opt/a=b/run *", "'/opt/my tools/run' *", "[[ *", ": *", ". *", "npm run a:b"])
+def test_a_deny_of_a_program_with_a_strange_name_is_taken_and_holds(pattern: str) -> None:
+    deny, command = PermissionRule.deny("bash", pattern), pattern.replace("*", "x ]]")
+
+    assert fault_of(deny) == ""
+    assert check_rules([deny], "bash", {"command": command}, World("/ws", "/home/dev")).effect == "deny"
 
 
 def test_every_rule_of_the_truth_table_that_decides_a_row_is_sound() -> None:

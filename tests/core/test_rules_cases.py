@@ -86,6 +86,15 @@ def test_a_rule_with_an_unknown_effect_only_ever_leaves_things_as_they_are() -> 
         assert ruled({**row, "rules": [odd, *row["rules"]]}) == row["expect"]
 
 
+@pytest.mark.parametrize(
+    "deny", [PermissionRule("deny", "pay", '{"n":1}'), PermissionRule("deny", "pay", None, '{"n":1}')]
+)
+def test_arguments_that_are_no_json_are_put_to_a_person_where_a_deny_is_of_arguments(deny: PermissionRule) -> None:
+    rules = [deny, PermissionRule.allow("pay")]
+
+    assert check_rules(rules, "pay", {"n": float("nan")}, World("/ws", "/home/dev")).effect == "ask"
+
+
 def test_a_further_allow_rule_never_overcomes_a_deny_and_a_further_deny_never_widens() -> None:
     for row in RULES:
         with_all = ruled({**row, "rules": [*row["rules"], {"effect": "allow", "tool": "*"}]})
