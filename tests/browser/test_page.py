@@ -370,8 +370,13 @@ async def test_without_an_app_a_click_and_a_command_say_that_it_is_not_running(
         await ask(page)
     await expect(page.get_by_test_id("bot-presence")).to_have_text("harness is off")
 
+    edit = await action(page, "edit").bounding_box()
+    assert edit
     await action(page, "approve").click()
     await expect(page.get_by_test_id("action-error")).to_have_attribute("data-error", "dispatch_failed")
+    beside = await action(page, "edit").bounding_box()
+    assert beside
+    assert beside["x"] == edit["x"]  # so that a second click on the one does not hit the other
     await page.get_by_test_id("composer").fill("/harness help")
     await page.get_by_test_id("send").click()
     await expect(page.get_by_test_id("composer-trouble")).to_contain_text("dispatch_failed")
