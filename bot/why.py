@@ -26,7 +26,7 @@ from harness_core.events import (
     ToolCallEnd,
     ToolCallStart,
 )
-from harness_core.hitl import HITLTask, lets_run
+from harness_core.hitl import Approve, HITLTask, lets_run
 from harness_core.replay import Ruling, verdicts
 from harness_core.types import ToolCall
 
@@ -138,7 +138,8 @@ class _Told:
         if decision.decision.action == "expired":
             return "Nobody decided in time."
         people = words.listed(votes if votes and lets_run(decision.decision) else [mention(decision.by)])
-        return f"Then it was {_DECIDED[decision.decision.action]} by {people}."
+        changed = isinstance(decision.decision, Approve) and decision.decision.modified_args is not None
+        return f"Then it was {_DECIDED[decision.decision.action]}{' with changes' if changed else ''} by {people}."
 
 
 def _wanted(task: HITLTask, votes: Sequence[str]) -> str:

@@ -58,6 +58,8 @@ def test_what_asked_says_why_and_what_was_decided() -> None:
         "• change `n: 1` *asked*: the part `rm x` is not known. It waits (`#c2c2c2`)."
     )
     assert told(*facts, *asked(CHANGE, "so", Approve()))[1].endswith("Then it was approved by <@U22>.")
+    edited = Approve(modified_args={"n": 2})
+    assert told(*facts, *asked(CHANGE, "so", edited))[1].endswith("Then it was approved with changes by <@U22>.")
     assert told(*facts, *asked(CHANGE, "so", Reject("no")))[1].endswith("Then it was rejected by <@U22>.")
     assert told(*facts, *asked(CHANGE, "so", Expired(), via="expired"))[1].endswith("Nobody decided in time.")
     released = Approve(comment="Released: the rule “allow change” allows it")
