@@ -86,7 +86,7 @@ class _Replay:
     def __init__(self, facts: Sequence[Event], policy: Policy, since: int) -> None:
         self.facts, self.given, self.since = facts, policy, since
         self.policy = policy  # with the rules of the session around this one
-        self.around: dict[str, PermissionRule] = {}
+        self.around: dict[PermissionRule, None] = {}  # rules
         self.recording = Recording(facts)
         self.judged: set[str] = set()  # calls of which it was told what the gate says
         self.denied: set[str] = set()  # those that this policy would never let run
@@ -116,11 +116,11 @@ class _Replay:
 
     def _rule_around(self, fact: RuleChanged) -> None:
         """A rule of the session that this sub-agent works in holds for it, or does no more."""
-        self.around.pop(fact.rule.id, None)
+        self.around.pop(fact.rule, None)
         if fact.change == "added":
-            self.around[fact.rule.id] = fact.rule
+            self.around[fact.rule] = None
         gate = self.given.gate
-        self.policy = replace(self.given, gate=replace(gate, rules=(*gate.rules, *self.around.values())))
+        self.policy = replace(self.given, gate=replace(gate, rules=(*gate.rules, *self.around)))
 
     def _asked(self, append: Append, folder: Folder, at: float) -> Iterator[Ruling]:
         """What is asked about facts that were stored together. at: of the fact before."""

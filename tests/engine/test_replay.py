@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +20,7 @@ from harness_core.interceptors.terminal import Terminal
 from harness_core.permissions.rule import PermissionRule
 from harness_core.replay import GATE, Ruling, replay, with_rules_of
 from harness_core.testing import Attempts, RecordingTool, ScriptedModel, call
+from tests.alike import alike
 from tests.engine.harness import Bench, request
 from tests.engine.test_subagents import Cast
 
@@ -257,6 +259,24 @@ async def test_a_sub_agents_session_is_replayed_under_its_own_rules_and_limits(b
     assert [(r.point, r.hook, r.verdict, r.recorded) for r in said if r.differs or r.diverges] == []
     with pytest.raises(UnknownTask):
         await engine.policy("s/never")
+
+
+async def test_a_rule_of_the_session_with_the_id_of_another_holds_for_a_replayed_sub_agent(bench: Bench) -> None:
+    deny, allow = alike()
+    denied = call("change", **json.loads(deny.pattern or ""))
+    model = Cast([call("task", agent="worker", prompt="go"), "fine"], worker=[denied, "ok"])
+    engine = bench.engine(model, [RecordingTool("change")], agents=[Agent("worker", "Does it.", "You are the worker.")])
+    for rule in (deny, allow):
+        await engine.change_rule("s", rule)
+    bench.clock.advance(1.0)
+    await request(engine, "go")
+    (name,) = await bench.store.sessions("s/")
+
+    facts = with_rules_of(await bench.store.read("s"), await bench.store.read(name))
+    policy = await engine.policy(name)
+    bare = replace(policy, gate=replace(policy.gate, rules=()))
+
+    assert [r.verdict for r in replay(facts, bare) if r.point == GATE] == ["deny"]
 
 
 def slow(bench: Bench, seconds: float, reply: Any) -> Any:
