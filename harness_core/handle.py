@@ -152,8 +152,8 @@ async def _facts(
         decision, more = await _approval(session, trace, state, task, decision, by)
     submitted: list[Event] = [HITLSubmitted(task.fingerprint, decision, by, via, key=task.fingerprint)]
     if people > 1 and lets_run(decision):
-        voted = _vote(asked, decision, by, people)
-        submitted = [voted, *submitted] if len(asked.votes) + 1 >= people else [voted]
+        votes = _vote(asked, decision, by, people)
+        submitted = [*votes, *submitted] if len(asked.votes) + len(votes) >= people else votes
     return [replace(fact, at=now) for fact in (*submitted, *more)]
 
 
@@ -168,17 +168,21 @@ async def _people(session: AgentSession, trace: Trace, state: CallState | None, 
     return people_for(gate, trace, state.call.given(task.args), state.inspection)
 
 
-def _vote(asked: Asked, decision: Approve | Rerun, by: str, people: int) -> HITLVoted:
-    """One of several approvals. All are for what the card shows. Raises what refuses it."""
+def _vote(asked: Asked, decision: Approve | Rerun, by: str, people: int) -> list[Event]:
+    """One of several approvals, all for what the card shows; none where there are enough since a rule went. Raises
+    what refuses it.
+    """
     if not (who := _person(by)):
         raise NotApplicable(f"{people} people must approve this call. Say who this is.")
     if isinstance(decision, Approve) and decision.modified_args is not None:
         raise NotApplicable(f"{people} people must approve this call as it is. To have it changed, reject it.")
     if isinstance(decision, Approve) and decision.always_allow:  # for a rule that came after the card
         raise NotApplicable(f"{people} people must approve this call, so it can only be approved once.")
-    if who in (_person(vote.by) for vote in asked.votes):
+    if who not in (_person(vote.by) for vote in asked.votes):
+        return [HITLVoted(asked.task.fingerprint, by, decision, key=f"{asked.task.fingerprint}:{who}")]
+    if len(asked.votes) < people:
         raise AlreadyVoted
-    return HITLVoted(asked.task.fingerprint, by, decision, key=f"{asked.task.fingerprint}:{who}")
+    return []
 
 
 def _person(by: str) -> str:

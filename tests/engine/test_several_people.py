@@ -310,6 +310,20 @@ async def test_a_rule_that_comes_while_a_sub_agents_card_waits_counts_for_that_t
     assert tool.runs == []
 
 
+async def test_approvals_that_are_enough_since_a_rule_went_let_one_of_these_people_decide(bench: Bench) -> None:
+    three = PermissionRule.ask("change", people=3)
+    engine, session, task, tool = await asked(bench)
+    engine.add_permission_rule(three)
+    for by in ("U1", "U2"):
+        await HITL.approve(session, task, by=by)
+    engine.remove_permission_rule(three)
+
+    await HITL.approve(session, task, by="U1")
+    await request(engine)
+
+    assert (await voters(bench), len(tool.runs)) == (["U1", "U2"], 1)
+
+
 async def test_one_of_several_approvals_makes_no_rule(bench: Bench) -> None:
     engine, session, task, _ = await asked(bench, PermissionRule.ask("bash"))
     assert task.may_always
