@@ -11,7 +11,9 @@ from bot.local import people
 from harness_core.events import HITLSubmitted, HITLVoted
 from harness_core.testing import RecordingTool, ScriptedModel, call
 from tests.acceptance.desk import Desk, buttons, clock_of_today, reading, value_of
+from tests.acceptance.killed import agents
 from tests.acceptance.test_settings import command
+from tests.engine.test_subagents import Cast
 
 BOTH = frozenset({people.BEN, people.CLEO})
 
@@ -193,6 +195,27 @@ async def test_a_card_that_is_deleted_or_cannot_be_redrawn_between_votes_loses_n
 
         await desk.answer(ts, "done")
         assert tool.runs == [{"n": 1}]
+
+
+async def test_what_an_agent_asks_waits_for_several_people_across_a_restart(tmp_path: Path) -> None:
+    tool, worker = RecordingTool("change"), [[call("change", n=1)], "it is changed"]
+    cast = Cast([[call("task", agent="worker", prompt="do it")], "done"], worker=worker)
+    async with Desk(tmp_path, cast, [tool], approvers=BOTH, agents=agents(tmp_path)) as desk:
+        await command(desk, "ask change --people 2")
+        ts = await desk.ask("go")
+        await desk.click(await desk.card(ts, showing="*2 people must approve*"), "approve", people.BEN)
+        await desk.card(ts, showing="*1 more must approve*")
+
+        await desk.reborn()
+        card = await desk.card(ts)
+        await desk.click(card, "approve", people.BEN)
+        await desk.told(people.BEN, "approved this already")
+        assert tool.runs == []
+        await desk.click(card, "approve", people.CLEO)
+
+        await desk.answer(ts, "done")
+        assert tool.runs == [{"n": 1}]
+        assert f"Approved by <@{people.BEN}> and <@{people.CLEO}>" in reading(await desk.card(ts, showing="ran"))
 
 
 async def test_a_number_of_people_that_no_rule_can_want_makes_no_rule(tmp_path: Path) -> None:
