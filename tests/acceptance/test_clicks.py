@@ -210,7 +210,8 @@ async def test_a_click_whose_team_differs_from_that_of_the_message_counts(tmp_pa
 
 async def test_a_click_that_is_quicker_than_the_answer_to_our_own_post_counts(tmp_path: Path) -> None:
     change = RecordingTool("change")
-    async with Desk(tmp_path, ScriptedModel(call("change", a=1), "done"), [change]) as desk:
+    model = ScriptedModel(call("change", a=1), "done")
+    async with Desk(tmp_path, model, [change], clock=clock_of_today()) as desk:
         desk.slack.fail("chat.postMessage", after_effect=True)  # it stands there, and we do not know it
         ts = await desk.ask("change it")
         card = await desk.card(ts)
@@ -219,7 +220,7 @@ async def test_a_click_that_is_quicker_than_the_answer_to_our_own_post_counts(tm
 
         await change.started.reach(1)
         assert len(await desk.facts(ts, ToolCallStart)) == 1
-        await desk.answer(ts, "done")
+        await desk.passing(lambda _: [one for one in desk.thread(ts) if one["text"] == "done"])
         assert len(desk.cards(ts)) == 1
         assert "Approved by" in reading(await desk.card(ts, showing="Approved by"))
 
