@@ -41,7 +41,8 @@ _AT_START: Final = (
     r"(hf_)[A-Za-z0-9]{30,}+",
     r"(gsk_)[A-Za-z0-9]{30,}+",
     r"(SG\.)[\w-]{16,}+\.[\w-]{16,}+",
-    r"(eyJ)[\w-]{8,1024}+\.[\w-]{8,}+\.[\w-]*+",  # a JSON Web Token
+    r"(?<![\w-])(eyJ)[\w-]{8,}+\.[\w-]{8,}+\.[\w-]*+",  # a JSON Web Token
+    r"(eyJ)[\w-]{8,1024}+\.[\w-]{8,}+\.[\w-]*+",  # behind a dash: in a long run of them each is read
 )
 
 SIGNED: Final = frozenset({"eyJ", "ya29."})  # prefixes of tokens that carry claims

@@ -26,6 +26,8 @@ HIDDEN = [
     ("AIza" + "a1" * 18, "AIza•••"),
     ("sk_live_abcdefghij0123", "sk_live_•••"),
     ("eyJhbGciOiJI.eyJzdWIiOiIx.c2lnbmF0dXJl", "eyJ•••"),
+    ("eyJ" + "4dWMi" * 900 + ".eyJzdWIiOiIx.c2lnbmF0dXJl", "eyJ•••"),  # with certificates in its header
+    ("a-eyJhbGciOiJI.eyJzdWIiOiIx.c2lnbmF0dXJl", "a-eyJ•••"),
     ("Authorization: Bearer abc.def", "Authorization: Bearer •••"),
     ('curl -H "Authorization: Basic dXNlcjpw" x', 'curl -H "Authorization: Basic •••" x'),
     ('curl -H "X-Api-Key: abc" x', 'curl -H "X-Api-Key: •••" x'),
