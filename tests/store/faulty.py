@@ -34,9 +34,10 @@ class Mortal(SessionStore, Protocol):
 class CrashingStore:
     """A SessionStore that raises Crash at its n-th call: before performing it, or with `performed` after.
 
-    Calls are counted from 1: append, read, open, last_seq, sessions, unfinished, lease (entering), rest and release
-    (leaving); `log` names them. at=None only counts. Once it has crashed nothing reaches the inner store any more, not
-    even the release of its leases, and its heartbeat has stopped: they expire, as those of a killed process do.
+    Calls are counted from 1: append, read, open, last_seq, sessions, find, unfinished, lease (entering), rest and
+    release (leaving); `log` names them. at=None only counts. Once it has crashed nothing reaches the inner store any
+    more, not even the release of its leases, and its heartbeat has stopped: they expire, as those of a killed process
+    do.
     """
 
     def __init__(self, inner: Mortal, at: int | None = None, *, performed: bool = False) -> None:
@@ -63,6 +64,9 @@ class CrashingStore:
 
     async def sessions(self, prefix: str = "") -> Sequence[str]:
         return await self.call("sessions", lambda: self.inner.sessions(prefix))
+
+    async def find(self, kind: str, prefix: str = "") -> Sequence[Event]:
+        return await self.call("find", lambda: self.inner.find(kind, prefix))
 
     def lease(self, session_id: str) -> CrashingLease:
         return CrashingLease(self, session_id)
