@@ -19,7 +19,7 @@ Effect = Literal["allow", "ask", "deny"]
 class PermissionRule:
     """One rule. tool: a name; `*` stands for any letters. pattern: what the call's subject must be like (README says
     what a pattern is for each tool). arguments: what its canonical arguments must be, byte for byte. With neither it
-    matches any arguments. people: how many of them must approve what a rule asks about; 1 for all other rules.
+    matches any arguments. people: how many must approve what it asks about; 1 for a rule that does not ask.
     """
 
     __pydantic_config__: ClassVar[Any] = STRICT

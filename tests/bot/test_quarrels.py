@@ -73,11 +73,17 @@ def tried(step: int) -> list[Event]:
     return [ReasonEnd("", (call,), step=step), ruled, denied(call, "over"), told]
 
 
-async def test_a_fight_is_told_with_the_fact_that_makes_it_one(caplog: pytest.LogCaptureFixture) -> None:
-    store = MemoryStore()
+async def listening(store: MemoryStore) -> Quarrels:
+    """Quarrels that are told of a run as it goes on."""
     quarrels = Quarrels(store)
     store.changed(quarrels.take)
     await store.append(SESSION, [Prompted("go"), RunStart("r1")])
+    return quarrels
+
+
+async def test_a_fight_is_told_with_the_fact_that_makes_it_one(caplog: pytest.LogCaptureFixture) -> None:
+    store = MemoryStore()
+    quarrels = await listening(store)
 
     with caplog.at_level(logging.WARNING):
         for step in (1, 2, 3):
@@ -97,9 +103,7 @@ async def test_a_fight_is_told_once_though_the_store_is_slow_to_show_it(caplog: 
             return await super().open(session_id)
 
     store = Slow()
-    quarrels = Quarrels(store)
-    store.changed(quarrels.take)
-    await store.append(SESSION, [Prompted("go"), RunStart("r1")])
+    quarrels = await listening(store)
 
     with caplog.at_level(logging.WARNING):
         for step in (1, 2, 3):

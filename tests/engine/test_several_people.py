@@ -51,6 +51,23 @@ async def asked(
     return engine, session, task, tool
 
 
+def delegating() -> Cast:
+    """A model whose sub-agent makes the call."""
+    return Cast([HAND_OVER, "all done"], worker=[call("change", n=1), "did it"])
+
+
+async def runs_with_the_second(
+    engine: HarnessEngine, session: AgentSession, task: HITLTask, tool: RecordingTool
+) -> None:
+    await HITL.approve(session, task, by="U1")
+    await request(engine)
+    assert tool.runs == []
+
+    await HITL.approve(session, task, by="U2")
+    await request(engine)
+    assert len(tool.runs) == 1
+
+
 async def voters(bench: Bench) -> list[str]:
     return [fact.by for fact in await bench.store.read("s") if isinstance(fact, HITLVoted)]
 
@@ -250,28 +267,14 @@ async def test_a_call_of_unknown_outcome_is_run_again_by_as_many(bench: Bench) -
 
 
 async def test_a_sub_agents_call_waits_for_as_many_in_the_thread(bench: Bench) -> None:
-    tool = RecordingTool("change")
-    cast = Cast([HAND_OVER, "all done"], worker=[call("change", n=1), "did it"])
-    engine = bench.engine(cast, [tool], agents=[WORKER], rules=(TWO,))
-    await request(engine, "hi")
-    session = await engine.session("s")
-    (task,) = await HITL.get_pending_tasks(session)
+    engine, session, task, tool = await asked(bench, model=delegating(), agents=[WORKER])
     assert (task.agent, task.people) == ("worker", 2)
 
-    await HITL.approve(session, task, by="U1")
-    await request(engine)
-    assert tool.runs == []
-    await HITL.approve(session, task, by="U2")
-    await request(engine)
-
-    assert len(tool.runs) == 1
+    await runs_with_the_second(engine, session, task, tool)
 
 
 async def test_what_a_sub_agent_asks_is_decided_in_the_session_alone(bench: Bench) -> None:
-    cast = Cast([HAND_OVER, "all done"], worker=[call("change", n=1), "did it"])
-    engine = bench.engine(cast, [RecordingTool("change")], agents=[WORKER], rules=(TWO,))
-    await request(engine, "hi")
-    (task,) = await HITL.get_pending_tasks(await engine.session("s"))
+    engine, _, task, _ = await asked(bench, model=delegating(), agents=[WORKER])
     inner = AgentSession(engine, task.session)
     (its,) = await HITL.get_pending_tasks(inner)
 
@@ -286,22 +289,12 @@ async def test_a_rule_that_comes_while_a_card_waits_wants_its_people_for_that_to
     engine, session, task, tool = await asked(bench, PermissionRule.ask("change"))
     await engine.change_rule(session, TWO, by="admin")
 
-    await HITL.approve(session, task, by="U1")
-    await request(engine)
-    assert tool.runs == []
-    await HITL.approve(session, task, by="U2")
-    await request(engine)
-
-    assert len(tool.runs) == 1
+    await runs_with_the_second(engine, session, task, tool)
 
 
 async def test_a_rule_that_comes_while_a_sub_agents_card_waits_counts_for_that_too(bench: Bench) -> None:
-    tool = RecordingTool("change")
-    cast = Cast([HAND_OVER, "all done"], worker=[call("change", n=1), "did it"])
-    engine = bench.engine(cast, [tool], agents=[WORKER], rules=(PermissionRule.ask("change"),))
-    await request(engine, "hi")
-    session = await engine.session("s")
-    (task,) = await HITL.get_pending_tasks(session)
+    one = PermissionRule.ask("change")
+    engine, session, task, tool = await asked(bench, one, model=delegating(), agents=[WORKER])
     await engine.change_rule(session, TWO, by="admin")
 
     await HITL.approve(session, task, by="U1")
